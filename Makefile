@@ -14,10 +14,10 @@ PIP = $(VENV)/bin/python -m pip --quiet --disable-pip-version-check install
 LOCK = $(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo run servers test prove newer check docs fuzz bench chaos kills kube karmada gardener soak lock clean
+.PHONY: help setup demo run servers test prove newer check docs fuzz bench bench-quick chaos kills kube karmada gardener soak lock clean
 
 help: ## show this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-7s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' Makefile
 
 setup: $(VENV)/.runtime ## create the virtual environment and install the reactor into it
 
@@ -61,6 +61,9 @@ fuzz: $(VENV)/.test ## fuzz all that reads what others wrote: make fuzz SECONDS=
 
 bench: $(VENV)/.test ## run the benchmarks, results as JSON
 	@$(VENV)/bin/python -m benchmarks $(ARGS)
+
+bench-quick: $(VENV)/.test ## whether the hot path has become slower, in three minutes
+	@$(VENV)/bin/python -m benchmarks.quick $(ARGS)
 
 chaos: servers ## break it on purpose: make chaos SEED=7 (SEEDS=20, FAULT=all, JOBS=8)
 	@$(VENV)/bin/python -m tests.chaos --fault $(or $(FAULT),all) --seed $(or $(SEED),1) --seeds $(or $(SEEDS),20) --jobs $(or $(JOBS),8)

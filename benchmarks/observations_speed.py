@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import tempfile
 import time
+from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
 
@@ -18,6 +18,7 @@ import nats
 from nats.js.api import AckPolicy, ConsumerConfig, DeliverPolicy, StreamConfig
 
 from benchmarks.measure import Result
+from benchmarks.rest_speed import cpu
 from benchmarks.scaling_speed import TAKEN, reactor
 from bus import subjects
 from bus.embedded import EmbeddedServer
@@ -30,6 +31,7 @@ from reactor.runtime.clock import Clock
 
 ROUTES = 1_000
 BACKENDS = 10
+NAMES = [f"app{n}-{k}" for k in range(BACKENDS) for n in range(ROUTES)]
 ROUNDS = 4
 BATCH = 500
 LOOK_SECONDS = 1.0
@@ -55,11 +57,11 @@ async def observations() -> Result:
             write_kubeconfig(folder / "kubeconfig", emulator)
             (folder / "rules.yaml").write_text(_rules(), "utf-8")
             server = await stack.enter_async_context(EmbeddedServer(folder / "nats"))
-            bare = await _bare(server)
+            bare = await bare_hops(server, ROUTES * BACKENDS)
             running = await stack.enter_async_context(reactor(folder, "one", server.url))
             bus = await stack.enter_async_context(JetStreamBus.connect(server.url, name="bench"))
             session = await stack.enter_async_context(aiohttp.ClientSession())
-            await _say(bus, Health.HEALTHY, 0)
+            await say(bus, NAMES, Health.HEALTHY, 0)
             await _until_taken(session, running.url, ROUTES * BACKENDS)
             figures = await _measured(bus, session, running.url, (running.pid, server.pid))
     figures["bare_per_second"] = bare
@@ -72,13 +74,13 @@ async def _measured(
     bus: JetStreamBus, session: aiohttp.ClientSession, url: str, pids: tuple[int, int]
 ) -> dict[str, float]:
     count = ROUTES * BACKENDS * ROUNDS
-    taken, before = await _taken(session, url), [_cpu(pid) for pid in pids]
+    taken, before = await _taken(session, url), [cpu(pid) for pid in pids]
     began = time.perf_counter()
     for number in range(1, ROUNDS + 1):
-        await _say(bus, Health.UNHEALTHY if number % 2 else Health.HEALTHY, number)
+        await say(bus, NAMES, Health.UNHEALTHY if number % 2 else Health.HEALTHY, number)
     await _until_taken(session, url, taken + count)
     seconds = time.perf_counter() - began
-    ours, servers = (round((_cpu(pid) - was) / count * 1e6, 1) for pid, was in zip(pids, before, strict=True))
+    ours, servers = (round((cpu(pid) - was) / count * 1e6, 1) for pid, was in zip(pids, before, strict=True))
     return {"observations": count, "per_second": round(count / seconds, 1), "cpu_us": ours, "server_cpu_us": servers}
 
 
@@ -90,8 +92,8 @@ def _rules() -> str:
     return "apiVersion: reactor/v1\nrules:" + "".join(rules)
 
 
-async def _say(bus: JetStreamBus, status: Health, round_: int) -> None:
-    names = [f"app{n}-{k}" for k in range(BACKENDS) for n in range(ROUTES)]
+async def say(bus: JetStreamBus, names: Sequence[str], status: Health, round_: int) -> None:
+    """Publish, as a source outside of the reactor does, that these targets have this status."""
     for start in range(0, len(names), BATCH):
         at, messages = Clock().now(), []
         for name in names[start : start + BATCH]:
@@ -113,15 +115,9 @@ async def _until_taken(session: aiohttp.ClientSession, url: str, count: float) -
             await asyncio.sleep(LOOK_SECONDS)
 
 
-def _cpu(pid: int) -> float:
-    """Seconds of processor time that a process has used."""
-    fields = Path(f"/proc/{pid}/stat").read_text("utf-8").rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
-async def _bare(server: EmbeddedServer) -> float:
-    """The same three hops with nats-py alone, a second."""
-    count, body = ROUTES * BACKENDS, json.dumps({"pad": "x" * 400}).encode()
+async def bare_hops(server: EmbeddedServer, count: int) -> float:
+    """Send so many messages over the same three hops with nats-py alone, and give how many a second went."""
+    body = json.dumps({"pad": "x" * 400}).encode()
     client = await nats.connect(server.url)
     context = client.jetstream(publish_async_max_pending=1_000)
     for name in ("one", "two", "three"):

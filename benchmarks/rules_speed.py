@@ -1,4 +1,4 @@
-"""The pure core: loading, deciding, simulating. Beside each, what the bare library takes for its part."""
+"""The pure core: loading, deciding, simulating, in CPU time. Beside each, what the bare library takes for its part."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ def rule_file(count: int) -> str:
 def load_rules() -> Result:
     """1,000 rules from text to models, with every check."""
     text = rule_file(1000)
-    began = time.perf_counter()
+    began = time.process_time()
     loader.load([("bench.yaml", text)])
-    ours = time.perf_counter() - began
-    began = time.perf_counter()
+    ours = time.process_time() - began
+    began = time.process_time()
     yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506 - the safe loader, in C
-    bare = time.perf_counter() - began
+    bare = time.process_time() - began
     figures = {
         "rules": 1000,
         "seconds": round(ours, 3),
@@ -71,10 +71,10 @@ def decide() -> Result:
         )
         for n in range(20_000)
     ]
-    began = time.perf_counter()
+    began = time.process_time()
     for event in events:
         group_store.apply([event], event.observed_at)
-    took = time.perf_counter() - began
+    took = time.process_time() - began
     figures = {"events": len(events), "microseconds_per_event": round(took / len(events) * 1e6, 1)}
     return Result("decide", "one observation decided on, 1,000 groups", figures, {"microseconds_per_event": "≤ 100"})
 
@@ -94,13 +94,13 @@ def simulate() -> Result:
         )
         for n in range(10_000)
     ]
-    began = time.perf_counter()
+    began = time.process_time()
     out = list(simulated(rules, read(lines, "bench.jsonl"), until=1100))
-    took = time.perf_counter() - began
-    began = time.perf_counter()
+    took = time.process_time() - began
+    began = time.process_time()
     for line in lines:
         json.loads(line)
-    bare = time.perf_counter() - began
+    bare = time.process_time() - began
     figures = {
         "events": len(lines), "lines_out": len(out), "seconds": round(took, 2),
         "json_alone_seconds": round(bare, 3), "ratio": round(took / bare, 1),

@@ -92,7 +92,9 @@ def encode(message: Message, *, id: str, source: str, time: datetime) -> bytes: 
         "specversion": "1.0", "id": id, "source": source, "type": message.type, "subject": message.about,
         "time": iso(time), "datacontenttype": "application/json",
     }  # fmt: skip
-    return f'{json.dumps(head)[:-1]}, "data": {message.model_dump_json()}}}'.encode()
+    # Of all that is stored most are observations, and most of what one could say is as usual.
+    data = message.model_dump_json(exclude_defaults=isinstance(message, Observation))
+    return f'{json.dumps(head)[:-1]}, "data": {data}}}'.encode()
 
 
 def decode(body: bytes) -> Event:

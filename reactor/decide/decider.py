@@ -20,6 +20,8 @@ log = logging.getLogger(__name__)
 
 HAND_OVER = 5.0
 """Seconds that partitions get, all together, to store what they know: with a bus that is gone it would never end."""
+MEASURE = 2.0
+"""How often, in seconds, the gauges about groups are set: each time all groups are looked at."""
 SETTLE = 1.0
 """Seconds that words under way about who owns what get to arrive when we stop: one that is stored, and that we do not
 know of, would keep others out."""
@@ -34,6 +36,7 @@ class Decider:
         self.fleet = Fleet(shared.bus, shared.name, shared.partitions, shared.clock, losses=losses)
         self._running: dict[int, tuple[asyncio.Task[None], asyncio.Event, Partition]] = {}
         self._measures = Measures()
+        self._measured_at = -MEASURE
 
     def groups(self) -> list[Group]:
         """The groups that this process decides for."""
@@ -51,7 +54,8 @@ class Decider:
                 wanted = self.fleet.wanted()
                 await self._give_away([p for p in self._running if p not in wanted])
                 await to_its_end(self._settle(wanted), SETTLE)
-                self._measure()
+                if self._shared.clock.monotonic() >= self._measured_at + MEASURE:
+                    self._measure()
                 await self.fleet.changed(LOOK)
 
     @asynccontextmanager
@@ -118,6 +122,7 @@ class Decider:
                 log.exception("partition %d failed, and starts again", number)
 
     def _measure(self) -> None:
+        self._measured_at = self._shared.clock.monotonic()
         telemetry.partitions_owned.set(len(self._running))
         self._measures.take(self.groups(), self._shared.routing.rules)
 

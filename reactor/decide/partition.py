@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
@@ -27,6 +28,7 @@ from reactor.audit.signing import Signer
 from reactor.decide.encoder import DecisionEncoder, Trace, report
 from reactor.decide.group_traces import GroupTraces, untraced
 from reactor.decide.latest import observations, standing
+from reactor.decide.pace import CHECKPOINT, Pace, Unsaved
 from reactor.decide.questions import Questions
 from reactor.decide.refreshing import Refresher
 from reactor.decide.store import OwnershipLost, PartitionStore
@@ -36,11 +38,13 @@ from reactor.route.quarantine import quarantine
 from reactor.runtime import telemetry
 from reactor.runtime.clock import Clock
 from reactor.runtime.failpoints import reach
+from reactor.runtime.standstill import LAP
 from rules.core.reader import Reader
 from rules.core.reasons import Held
 from rules.engine.decide import Decision
 from rules.engine.groups import GroupStore
 from rules.engine.routing import Routing
+from rules.engine.subscriptions import Key
 from rules.kinds.quorum.kind import QUORUM, QuorumRule
 
 log = logging.getLogger(__name__)
@@ -51,14 +55,14 @@ CATCH_UP_MAX = timedelta(milliseconds=500)
 """Many partitions may wait for one router's work; a fact that comes is taken at once all the same."""
 FRESH = timedelta(milliseconds=250)
 """Facts that were stored so lately are on time: they are decided on without asking whether there are newer ones."""
-CHECKPOINT = timedelta(seconds=1)
-"""How often groups that owe nothing new are written, with the position: what a takeover has to read again at most."""
+IDLE = timedelta(seconds=5)
+"""So long a partition waits at most for facts or a window."""
 LOADING = 4
 """How many partitions are loaded at the same time: a takeover may bring ten thousand groups."""
 RING_BATCH = 100
 """Groups that are decided between two pauses of the loop: some 20 ms."""
-LAP = timedelta(seconds=5)
-"""A loop that was away for longer was stopped (SIGSTOP, a paused machine), and checks its ownership again."""
+SKEW_STEP = 0.005
+"""In seconds: by how much clocks may differ is rounded up to such steps."""
 _FACTS = get_args(Fact)
 
 
@@ -75,6 +79,8 @@ class PartitionContext:
     """Signs the audit."""
     loading: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(LOADING))
     """Partitions that are being loaded: each has its share of the event loop, and so has everything else."""
+    unsaved: Unsaved = field(default_factory=Unsaved)
+    """What is read again if this process dies."""
 
     _places: dict[tuple[str, str], int] = field(default_factory=dict)
 
@@ -100,7 +106,7 @@ class Partition:
         self._chain = ChainWriter(shared.bus, number, shared.signer)
         self._records = PartitionStore(shared.bus, number, shared.name, shared.routing.rule_set)
         self._position = 0
-        self._saved_at = shared.clock.monotonic()
+        self._pace = Pace(shared.clock, shared.unsaved)
         self.group_store = GroupStore(shared.routing, mine=lambda *_: False)  # none, until they are loaded
         self._encoder = DecisionEncoder(number, Fence("", 0), shared.publisher)
         self._refresher = Refresher(shared.bus, shared.clock)
@@ -115,6 +121,8 @@ class Partition:
         self._began = shared.clock.now()
         self._listening_since = self._began
         """Since when no outage of the bus, and no pause of this process, has kept us from asking and hearing."""
+        self._stopped_at = shared.clock.standstill.long_ended_at
+        """When a long standstill was over, as far as it was looked into."""
         self._overdue: datetime | None = None
         """Since when windows wait for what came in to be known."""
         self._now = datetime.min.replace(tzinfo=UTC)
@@ -144,6 +152,8 @@ class Partition:
             await self._checkpoint()
         except Refused as error:
             raise OwnershipLost(f"partition {self._number}: {error}") from error
+        finally:
+            self._pace.leave()
 
     @asynccontextmanager
     async def _listening(self) -> AsyncIterator[None]:
@@ -161,7 +171,7 @@ class Partition:
         groups, self._position = await self._records.load()
         self.group_store = GroupStore(self._shared.routing, groups, mine=self._mine)
         self.group_store.reconsider(self._shared.clock.now())
-        self.group_store.reader = Reader(self._began, 2 * self._shared.clock.skew_seconds)
+        self.group_store.reader = self._reader(self._began)
         self._recalled = not self._position
         await self._records.forget(self.group_store)  # those of rules that are no more: no fact will ever speak of them
         await self._chain.load(self._records.audited)
@@ -219,7 +229,7 @@ class Partition:
             await asyncio.gather(coming, return_exceptions=True)
             return
         deliveries = coming.result()
-        if self._shared.clock.monotonic() - began > wait.total_seconds() + LAP.total_seconds():
+        if self._was_stopped(began, wait):
             await self._records.still_ours()
             self._listening_since = self._shared.clock.now()
         if deliveries:
@@ -228,8 +238,20 @@ class Partition:
         if self._inherited and not self._catching_up and await known.up_to(self._began):
             await self._publish_owed()
             self._inherited = False
-        if self._shared.clock.monotonic() - self._saved_at >= CHECKPOINT.total_seconds():
+        if self._checkpoint_wait() <= 0:
             await self._checkpoint()
+
+    def _was_stopped(self, began: float, wait: timedelta) -> bool:
+        """Whether this process stood still during a turn that began then and was to take so long."""
+        clock = self._shared.clock
+        stopped_at = clock.standstill.long_ended_at
+        noticed = stopped_at > self._stopped_at
+        self._stopped_at = stopped_at
+        return noticed or clock.monotonic() - began > wait.total_seconds() + LAP.total_seconds()
+
+    def _checkpoint_wait(self) -> float:
+        news, changed = self._records.unsaved(self._position, self._chain.head)
+        return self._pace.wait(news=news, changed=changed)
 
     def _look_at_listening(self) -> None:
         """Let the book know how well we hear. Where windows could not be looked at for long, sources were not asked."""
@@ -238,15 +260,26 @@ class Partition:
             self._overdue = min(alarm, self._overdue or alarm)
         if self._overdue is not None and now - self._overdue > LAP:
             self._listening_since = now
-        # Who dated a fact may be as far off the bus's clock as we may be, and to the other side.
-        self.group_store.reader = Reader(self._listening_since, 2 * self._shared.clock.skew_seconds)
+        reader = self._reader(self._listening_since)
+        if reader != self.group_store.reader:
+            self.group_store.reader = reader
+
+    def _reader(self, listening_since: datetime) -> Reader:
+        # Who dated a fact may be as far off the bus's clock as we may be, and to the other side. In whole steps: what
+        # follows from a reader that is the same is computed once.
+        skew = 2 * self._shared.clock.skew_seconds
+        return Reader(listening_since, math.ceil(skew / SKEW_STEP) * SKEW_STEP)
 
     def _wait(self) -> timedelta:
+        clock = self._shared.clock
+        # Without ticks of the process only a short wait shows that it was stopped.
+        longest = CHECKPOINT if self._inherited or not clock.standstill.is_watched else IDLE
+        longest = min(longest, timedelta(seconds=max(self._checkpoint_wait(), 0.001)))
         alarm = self.group_store.next_alarm()
         if alarm is None:
-            return CHECKPOINT
+            return longest
         soonest = self._again if self._catching_up else timedelta(milliseconds=1)
-        return min(max(alarm - self._shared.clock.now(), soonest), CHECKPOINT)
+        return min(max(alarm - clock.now(), soonest), longest)
 
     async def _take(self, deliveries: Sequence[Delivery]) -> None:
         facts: list[Fact] = []
@@ -272,6 +305,7 @@ class Partition:
         now = self._as_late_as(facts)
         known = self._is_prompt(last) and not self._runs_out(now)
         self._position = last.sequence
+        self._pace.read(len(deliveries))
         with telemetry.decide_seconds.time():
             decisions = self.group_store.apply(facts, now, positions, known=known)
         self._traces.heard(facts, traces, (decision.group for decision in decisions))
@@ -321,7 +355,8 @@ class Partition:
 
     async def _carry(self, decisions: Sequence[Decision], now: datetime) -> None:
         """Store the groups that owe or say something, then publish what they owe and say, then the audit."""
-        self._records.changed((decision.group.rule, decision.group.object) for decision in decisions)
+        self._records.changed(_key(decision) for decision in decisions if decision.news)
+        self._records.changed((_key(decision) for decision in decisions if not decision.news), news=False)
         await self._records.forget(self.group_store)
         self._questions.decided()
         await self._refresher.ask(lack for decision in decisions for lack in decision.lacks)
@@ -333,7 +368,7 @@ class Partition:
             await self._store_and_publish(loud, now, trace)
 
     async def _store_and_publish(self, loud: Sequence[Decision], now: datetime, trace: Trace) -> None:
-        await self._records.save(self.group_store, [(decision.group.rule, decision.group.object) for decision in loud])
+        await self._records.save(self.group_store, [_key(decision) for decision in loud])
         reach("decider.state-stored")
         if messages := [*self._encoder.actions(loud, trace), *self._encoder.facts(loud, trace)]:
             await self._shared.bus.publish_all(messages)
@@ -351,5 +386,10 @@ class Partition:
             await self._chain.write(entry)
 
     async def _checkpoint(self) -> None:
-        self._saved_at = self._shared.clock.monotonic()
+        self._pace.begin()
         await self._records.checkpoint(self.group_store, self._position, self._chain.head)
+        self._pace.end()
+
+
+def _key(decision: Decision) -> Key:
+    return decision.group.rule, decision.group.object

@@ -46,6 +46,7 @@ class PartitionStore:
         self._owner = owner
         self._revisions: dict[str, int] = {}
         self._dirty: set[Key] = set()
+        self._news = False
         self._saved_position = 0
         self._saved_rules = ""
         """By which the facts up to the stored position were read."""
@@ -97,9 +98,16 @@ class PartitionStore:
         self.audited, self._saved_position = found.audited, found.sequence
         self._of_stream, self._saved_rules = found.stream, found.rules
 
-    def changed(self, keys: Iterable[Key]) -> None:
-        """These are to be written with the next checkpoint."""
+    def changed(self, keys: Iterable[Key], *, news: bool = True) -> None:
+        """These are to be written with the next checkpoint. `news`: soon; else what was heard only moved dates on."""
+        keys = list(keys)
         self._dirty.update(keys)
+        self._news |= news and bool(keys)
+
+    def unsaved(self, position: int, audited: Head) -> tuple[bool, bool]:
+        """Give whether something is to be stored that a new owner, or a person, would miss, and whether anything is."""
+        news = self._news or audited != self.audited or bool(position and self.other_rules)
+        return news, bool(self._dirty)
 
     async def save(self, group_store: GroupStore, keys: Sequence[Key]) -> None:
         """Write these groups by compare-and-set. Raises Lost where another owner has written."""
@@ -121,6 +129,7 @@ class PartitionStore:
         if self._dirty:
             await self.save(group_store, sorted(self._dirty))
             reach("decider.groups-stored")
+        self._news = False
         if position != self._saved_position or (position and self.other_rules) or audited != self.audited:
             body = Position(position, self._stream, self._rules, audited).dump(self._owner)
             revision = self._revisions.get(self._position_key, 0)

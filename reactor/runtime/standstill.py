@@ -14,6 +14,8 @@ from datetime import UTC, datetime, timedelta
 TICK_SECONDS = 0.2
 LIMIT = timedelta(seconds=0.75)
 """Between two ticks. A shorter standstill is not noticed: words are dated wrong by less than this."""
+LAP = timedelta(seconds=5)
+"""A process that stood still for longer was stopped (SIGSTOP, a paused machine): others may do its work by now."""
 NEVER = datetime.min.replace(tzinfo=UTC)
 
 log = logging.getLogger(__name__)
@@ -25,7 +27,7 @@ class Standstill:
     def __init__(self, now: Callable[[], datetime]) -> None:
         self._now = now
         self._ticked_at: datetime | None = None
-        self._ended_at = NEVER
+        self._ended_at = self._long_ended_at = NEVER
         self._wakers: set[Callable[[], None]] = set()
 
     @property
@@ -33,6 +35,17 @@ class Standstill:
         """When the newest one was over; NEVER if there was none. Noticed at once, by whichever task runs first."""
         self._notice()
         return self._ended_at
+
+    @property
+    def long_ended_at(self) -> datetime:
+        """The same of the newest one that was longer than LAP."""
+        self._notice()
+        return self._long_ended_at
+
+    @property
+    def is_watched(self) -> bool:
+        """Whether `run` runs, so that standstills are noticed."""
+        return self._ticked_at is not None
 
     def watch(self, wake: Callable[[], None]) -> Callable[[], None]:
         """Call `wake` after each one, until the function that is given back is called."""
@@ -59,6 +72,8 @@ class Standstill:
             return
         seconds = (now - self._ticked_at).total_seconds()
         self._ticked_at = self._ended_at = now
+        if seconds > LAP.total_seconds():
+            self._long_ended_at = now
         log.warning("this process stood still for %.1f s: what it saw before is looked at anew", seconds)
         for wake in [*self._wakers]:
             wake()

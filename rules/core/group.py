@@ -6,7 +6,7 @@ It is a value: the same facts at the same moments give the same group. It is kep
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any, Generic, get_args
 
@@ -20,6 +20,7 @@ from typing_extensions import TypeVar
 
 from bus.messages import Action, Health, Mode
 from rules.core.grants import Grants
+from rules.core.values import replace
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -96,8 +97,14 @@ class Window:
     """Unknown since: the window neither runs out nor is cleared."""
 
 
+class _Kept:
+    """A place for what follows from a value, so that it is computed once. A copy with other fields begins without."""
+
+    __slots__ = ("kept",)
+
+
 @dataclass(frozen=True, slots=True)
-class Member:
+class Member(_Kept):
     """One target as its group knows it."""
 
     status: Health
@@ -248,6 +255,16 @@ class Group(Generic[S]):
     version: int = VERSION
     later: Any = field(default=None, compare=False, repr=False)
     """Keys that another release stored and this one does not know (stored.py): kept, and written back."""
+
+
+def kept(value: _Kept) -> Any:
+    """Give what was computed of the value before; None: nothing was."""
+    return getattr(value, "kept", None)
+
+
+def keep(value: _Kept, computed: Any) -> None:
+    """Keep what follows from the value. It is no part of the value: neither compared nor stored."""
+    object.__setattr__(value, "kept", computed)
 
 
 Value = TypeVar("Value", bound="DataclassInstance")

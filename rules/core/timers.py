@@ -6,8 +6,10 @@ begin again, and never one that runs ahead.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
+
+from rules.core.values import replace
 
 NO_TIME = timedelta()
 

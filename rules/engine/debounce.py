@@ -8,14 +8,15 @@ more, and forgotten.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import replace
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
+from typing import NamedTuple
 
 from bus.messages import Health
 from rules.catalog import kind_of
-from rules.core.group import Group, Member, Signal, Window, updated
+from rules.core.group import Group, Member, Signal, Window, keep, kept, updated
 from rules.core.reader import ALWAYS, Reader
+from rules.core.values import replace
 from rules.engine.signals import begun, bridged, combined, is_bad, joined, proven, silence_proven
 from rules.engine.unbroken import begun_anew, extended, followed, is_broken, window_length
 from rules.rulefile.model import Rule
@@ -83,6 +84,49 @@ def advance(member: Member, rule: Rule, to: datetime, reader: Reader = ALWAYS, *
 
 def deadline(member: Member, rule: Rule, reader: Reader = ALWAYS) -> datetime | None:
     """Give the next moment at which this member changes by itself."""
+    return _moments(member, rule, reader).deadline
+
+
+def unproven_end(member: Member, rule: Rule, now: datetime, reader: Reader = ALWAYS) -> datetime | None:
+    """Give when the member's window was over, where that was before `now` and nothing has shown since that it lasts."""
+    end = _moments(member, rule, reader).window_end
+    return end if end is not None and end <= now and not is_proven(member, rule, end) else None
+
+
+def looks(member: Member, rule: Rule, reader: Reader = ALWAYS) -> Sequence[datetime]:
+    """Give when to look at this member again: when it changes by itself, and when its window is over."""
+    return _moments(member, rule, reader).looks
+
+
+class _Moments(NamedTuple):
+    """Of a member: most decisions concern one member of many, and ask for those of all."""
+
+    rule: Rule
+    skew_seconds: float
+    listening_since: datetime | None
+    """Of the reader, where it counts: only what silence proves depends on it."""
+    deadline: datetime | None
+    window_end: datetime | None
+    looks: Sequence[datetime]
+
+
+def _moments(member: Member, rule: Rule, reader: Reader) -> _Moments:
+    found: _Moments | None = kept(member)
+    since = reader.listening_since if member.status is Health.UNKNOWN else None
+    if (
+        found is None
+        or found.rule is not rule
+        or found.skew_seconds != reader.skew_seconds
+        or found.listening_since != since
+    ):
+        changes, end = _deadline(member, rule, reader), window_end(member, rule, reader)
+        moments = [at for at in (changes, end) if at is not None]
+        found = _Moments(rule, reader.skew_seconds, since, changes, end, moments)
+        keep(member, found)
+    return found
+
+
+def _deadline(member: Member, rule: Rule, reader: Reader) -> datetime | None:
     moments = [
         signal.stale_at
         for name, signal in member.signals.items()

@@ -8,7 +8,7 @@ The same group, facts and moment always give the same decision.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import get_args
 
@@ -18,7 +18,8 @@ from rules.core.desired import DesiredState, cut
 from rules.core.group import Group, Holding, OutboxEntry, updated
 from rules.core.reader import ALWAYS, Reader
 from rules.core.reasons import Held
-from rules.engine.debounce import deadline, debounce, touched, window_end
+from rules.core.values import replace
+from rules.engine.debounce import debounce, looks, touched
 from rules.engine.evidence import Lack, ended, outdated, present, requeue_at, silent
 from rules.engine.guard import guard
 from rules.engine.notifications import notify
@@ -58,6 +59,8 @@ class Decision:
     """The looks that it waits for: their sources are to be asked, and it is decided again when they come."""
     seen: DecisionInput | None = field(default=None, compare=False, repr=False)
     """What it was decided from."""
+    news: bool = field(default=True, compare=False, repr=False)
+    """Whether it changed more than the dates of what was seen (news.py)."""
 
     @property
     def next_deadline(self) -> datetime | None:
@@ -216,12 +219,7 @@ def _next_deadline(
     rule: Rule, group: Group, requeue_at: datetime | None, now: datetime, before: Group, reader: Reader
 ) -> datetime | None:
     members = [group.members[name] for name in touched(group, now, before)]
-    moments = [
-        at
-        for member in members
-        for at in (deadline(member, rule, reader), window_end(member, rule, reader))
-        if at is not None
-    ]
+    moments = [at for member in members for at in looks(member, rule, reader)]
     if before.next_deadline is not None:
         moments += [before.next_deadline] if now < before.next_deadline and group.rule.startswith("@") else []
     moments += [entry.retry_at for entry in group.outbox if entry.wanted]

@@ -8,7 +8,7 @@ contradict is held (`HealthyNow`); where no signal has been looked at since, its
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from bus.messages import Health
@@ -16,7 +16,8 @@ from rules.core.desired import DesiredState, Evidence, PlannedAction
 from rules.core.group import Group, Member
 from rules.core.reader import ALWAYS, Reader
 from rules.core.reasons import Held
-from rules.engine.debounce import is_proven, window_end
+from rules.core.values import replace
+from rules.engine.debounce import unproven_end
 from rules.engine.outbox import on_its_way
 from rules.engine.signals import proofs, proven, silence_proven
 from rules.rulefile.model import Rule
@@ -132,15 +133,11 @@ def confirmed(
 
 def ended(rule: Rule, group: Group, now: datetime, reader: Reader = ALWAYS) -> Iterator[Lack]:
     """The looks that windows wait for that are over by now, and those at what has not been heard for too long."""
-    ends = [
-        end
-        for member in group.members.values()
-        if (end := window_end(member, rule, reader)) is not None and end <= now and not is_proven(member, rule, end)
-    ]
+    owns = {target: unproven_end(member, rule, now, reader) for target, member in group.members.items()}
+    ends = [end for end in owns.values() if end is not None]
     for target, member in group.members.items():
         yield from _unheard(rule, target, member)
-        own = window_end(member, rule, reader)
-        if own is not None and own <= now and not is_proven(member, rule, own):
+        if (own := owns[target]) is not None:
             yield from _looks(rule.signals, target, member, own)
         elif ends and len(group.members) <= MEMBERS_MAX:
             yield from (lack for lack in _looks(rule.signals, target, member, max(ends)) if lack.source)

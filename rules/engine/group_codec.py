@@ -11,6 +11,7 @@ import re
 import zlib
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
@@ -22,10 +23,16 @@ from rules.core.group import VERSION, Group, NoState
 _STATES: Mapping[str, type[Any]] = {"": NoState} | {model.__name__: kind.state for model, kind in KINDS.items()}
 """By what stands as `kind` in a stored group: the name of the model of its rule."""
 _KINDS: Mapping[type[Any], str] = {state: name for name, state in _STATES.items()}
-_ADAPTERS: Mapping[str, TypeAdapter[Group]] = {name: TypeAdapter(Group[state]) for name, state in _STATES.items()}  # type: ignore[valid-type]
 _KIND = re.compile(rb'\{"kind":"(\w*)",')
 _OURS = {"later"}
 """Fields that are never stored themselves."""
+
+
+@cache
+def _adapter(name: str) -> TypeAdapter[Group]:
+    """Of the kind of this name. Made when it is needed: each takes some 30 ms, and most rule files have few kinds."""
+    state = _STATES[name]
+    return TypeAdapter(Group[state])  # type: ignore[valid-type]
 
 
 LARGE = 1 << 10
@@ -46,10 +53,10 @@ def load(body: bytes) -> Group:
     """Read a group back. Raises Malformed where it is none, or of a newer version."""
     text = unpacked(body)
     name = _kind(text)
-    if name not in _ADAPTERS:
+    if name not in _STATES:
         raise Malformed(f"not a stored group: {name!r} is no kind of rule that this version knows")
     try:
-        group = _ADAPTERS[name].validate_json(text)
+        group = _adapter(name).validate_json(text)
     except ValidationError as error:
         raise Malformed(f"not a stored group: {error.errors(include_url=False, include_input=False)[0]}") from error
     if group.version > VERSION:
@@ -89,7 +96,7 @@ def with_later(known: Any, later: Any) -> Any:
 
 def _json(group: Group) -> bytes:
     name = _KINDS[type(group.state)]
-    return b'{"kind":"%s",%s' % (name.encode(), _ADAPTERS[name].dump_json(group, by_alias=False, exclude=_OURS)[1:])
+    return b'{"kind":"%s",%s' % (name.encode(), _adapter(name).dump_json(group, by_alias=False, exclude=_OURS)[1:])
 
 
 def _kind(text: bytes) -> str:
@@ -120,4 +127,4 @@ def unpacked(body: bytes) -> bytes:
 def to_python(group: Group) -> Any:
     """Give the group as plain values, for people."""
     name = _KINDS[type(group.state)]
-    return {"kind": name, **_ADAPTERS[name].dump_python(group, mode="json", exclude=_OURS)}
+    return {"kind": name, **_adapter(name).dump_python(group, mode="json", exclude=_OURS)}

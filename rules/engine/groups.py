@@ -9,7 +9,6 @@ import heapq
 import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -30,8 +29,10 @@ from rules.catalog import is_kept, is_of, kind_of, new_group
 from rules.core.group import Group, updated
 from rules.core.kind import RuleKind
 from rules.core.reader import ALWAYS
+from rules.core.values import replace
 from rules.engine.decide import Decision, decide
 from rules.engine.evidence import Confirmation, Lack, confirmed
+from rules.engine.news import is_news
 from rules.engine.outbox import same
 from rules.engine.pauses import PAUSES, Pauses
 from rules.engine.retention import as_it_counts, covers, mended
@@ -229,10 +230,11 @@ class GroupStore:
         group, shared_group = self._groups[key], self._shared_group(key)
         rule, guards = self._routing.rules[key[0]], self._routing.guards_of(key[0])
         decision = decide(rule, group, facts, now, shared_group, guards, known=known, reader=self.reader)
-        decision = replace(decision, group=updated(decision.group, digest=self._routing.digest(key[0])))
-        if position > group.position:
-            decision = replace(decision, group=replace(decision.group, position=position))
-        self._keep(decision.group)
+        decided = updated(
+            decision.group, digest=self._routing.digest(key[0]), position=max(position, decision.group.position)
+        )
+        decision = replace(decision, group=decided, news=is_news(group, decided))
+        self._keep(decided)
         (self._lacking.add if decision.lacks else self._lacking.discard)(key)
         return decision
 

@@ -9,7 +9,7 @@ starts by itself, not for what a person asked for. A pause stops no step back to
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from bus.messages import Fact, Mode, Notify
@@ -17,6 +17,7 @@ from rules.catalog import kind_of
 from rules.core.desired import DesiredState, PlannedAction
 from rules.core.group import Group, updated
 from rules.core.reasons import Held
+from rules.core.values import replace
 from rules.engine.outbox import same
 from rules.limits.acquire import AcquireResult, acquire, renew
 from rules.limits.approvals import approval, dropped, in_short

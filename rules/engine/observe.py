@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from datetime import datetime, timedelta
 
 from bus.messages import AcquireReply, Approve, Fact, Health, Notify, Observation, Outcome, Pause, Reject, Resume
 from rules.catalog import kind_of
 from rules.core.group import Group, Member, Signal
 from rules.core.reader import ALWAYS, Reader
+from rules.core.values import replace
 from rules.engine.debounce import heard
 from rules.engine.pauses import lasting
 from rules.limits import acquire, approvals

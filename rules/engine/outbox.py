@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import datetime, timedelta
 
 from bus.messages import Action, Mode, Notify
 from rules.catalog import kind_of
 from rules.core.desired import DesiredState, PlannedAction, cut
 from rules.core.group import Group, OutboxEntry
+from rules.core.values import replace
 from rules.rulefile.model import Rule
 
 RESEND = timedelta(seconds=15)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from datetime import datetime, timedelta
 
 from bus.messages import Pause, Resume
 from rules.core.group import Group, NoState, Paused
+from rules.core.values import replace
 from rules.rulefile.targets import matches
 
 PAUSES = "@pause"

@@ -8,12 +8,12 @@ have ended and begun again.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from datetime import datetime, timedelta
 
 from bus.messages import Health
 from rules.core.group import Member, Signal
 from rules.core.reader import Reader
+from rules.core.values import replace
 from rules.rulefile.model import Rule, UnknownAs
 
 

@@ -6,12 +6,12 @@ still to come, begin anew; and go on from before as soon as somebody is heard wh
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import datetime, timedelta
 
 from bus.messages import Health
 from rules.core.group import Member, Signal, updated
 from rules.core.reader import Reader
+from rules.core.values import replace
 from rules.engine.signals import goes_on, is_bad, stretch, unhealthy
 from rules.rulefile.model import Rule
 

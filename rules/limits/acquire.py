@@ -8,13 +8,14 @@ be lost, doubled and late.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from bus.messages import AcquireReply, AcquireRequest, Fact, Notify
 from rules.core.grants import GrantRequest, Grants
 from rules.core.group import Group
 from rules.core.reasons import Held
+from rules.core.values import replace
 from rules.limits.limiters import REHEARSED, holds_slots, spends
 from rules.rulefile.guards import Guards
 from rules.rulefile.model import Notification, Rule

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from datetime import datetime
 
 from bus.messages import AcquireRequest
 from rules.core.group import updated
 from rules.core.reasons import Held
+from rules.core.values import replace
 from rules.limits.rates import DisruptionBudget, PeerHealth, RateBucket, disrupted, rate, widespread
 from rules.limits.state import QueuedRequest
 from rules.rulefile.guards import Guards

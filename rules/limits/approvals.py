@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import datetime, timedelta
 
 from pydantic_core import to_jsonable_python
@@ -15,6 +14,7 @@ from rules.core.desired import PlannedAction, cut, told
 from rules.core.grants import ApprovalRequest, Grants, Rejection
 from rules.core.group import Group
 from rules.core.reasons import Held
+from rules.core.values import replace
 
 REJECTED_MAX = 16
 """How many plans that were rejected a group remembers: the newest ones."""

@@ -7,7 +7,6 @@ go-ahead of one that has not been used yet is suspended while too many peers are
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from datetime import datetime, timedelta
 
 from pydantic import PrivateAttr
@@ -20,6 +19,7 @@ from rules.core.index import Index, pattern_of
 from rules.core.interests import Interest, listed, observed
 from rules.core.kind import RuleKind, all_of, itself, no, no_targets, none, not_asked, nothing, unchanged, yes
 from rules.core.reasons import Held
+from rules.core.values import replace
 from rules.limits.admission_queue import answered, queued
 from rules.limits.rates import PeerHealth, RateBucket, rate
 from rules.limits.state import LimiterGroup, LimiterState, Listed, QueuedRequest

@@ -21,7 +21,7 @@ from reactor.decide import partition, watermark
 from reactor.execute import cancellation, executor
 from reactor.fleet import fleet, peers
 from reactor.process import reloading
-from reactor.runtime import failpoints, supervise
+from reactor.runtime import failpoints, standstill, supervise
 from reactor.runtime.failpoints import Failpoint
 from reactor.sources.kubernetes import route_inventory
 from rules.engine import observe
@@ -51,6 +51,7 @@ _LATER = (
 _LEASES = {fleet: ("LEASE", "HEARTBEAT"), peers: ("LEASE", "DEAF")}
 _SPANS = {
     partition: ("LAP",),
+    standstill: ("LAP",),
     watermark: ("STUCK_SECONDS",),
     executor: ("EXTEND", "AGAIN", "SOON", "WAITED_MAX", "IN_HANDS"),
     cancellation: ("FRESH",),

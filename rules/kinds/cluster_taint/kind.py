@@ -7,7 +7,6 @@ in which a taint was put on: one that a pause or a guard held back has not been 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from datetime import datetime
 
 from bus.messages import Action, ClusterTaints, Fact, Health, Mode, Observation, SetTaints, Taint
@@ -15,6 +14,7 @@ from rules.core.desired import DesiredState, Evidence, PlannedAction
 from rules.core.interests import Interest, observed
 from rules.core.kind import RuleKind, all_of, itself, no, no_targets, none, not_asked, nothing, unchanged, yes
 from rules.core.reasons import Because, Held
+from rules.core.values import replace
 from rules.kinds.cluster_taint.state import TaintGroup, TaintState
 from rules.rulefile.model import UnknownAs
 from rules.rulefile.targets import matches

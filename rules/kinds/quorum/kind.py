@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import lru_cache
 
@@ -13,6 +12,7 @@ from rules.core.expiry import forget, next_end
 from rules.core.group import Member, with_state
 from rules.core.interests import Interest, observed
 from rules.core.kind import RuleKind, all_of, itself, no, no_targets, none, nothing, unchanged, yes
+from rules.core.values import replace
 from rules.kinds.quorum.state import Judgement, QuorumGroup, QuorumState
 from rules.limits.rates import amount
 from rules.rulefile.model import Rule

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from datetime import datetime, timedelta
 
 from bus.messages import Health, RouteRef
 from rules.core.group import Member, with_state
+from rules.core.values import replace
 from rules.kinds.traffic.route_state import route_ref
 from rules.kinds.traffic.state import FailoverState, Flap, TrafficGroup
 from rules.limits.backoff import BASE_SECONDS, failures_with, longer, times

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime, timedelta
 
 from bus.messages import FailbackTraffic, FailoverTraffic, ReleaseTraffic, SetWeights
 from rules.core.desired import DesiredState
 from rules.core.group import with_state
 from rules.core.reasons import Because, Held
+from rules.core.values import replace
 from rules.kinds.traffic.backend_backoff import weights_of as standing
 from rules.kinds.traffic.backends import BackendView, detail_of, everything, serving, shares_of
 from rules.kinds.traffic.state import Drift, FailoverState, Override, RefusedCommand, TrafficGroup

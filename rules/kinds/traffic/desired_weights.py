@@ -8,12 +8,12 @@ through a dip that is tolerated; whoever does not serve must be healthy now to b
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from bus.messages import Health, RouteRef, SetWeights
 from rules.core.desired import DesiredState, Evidence, PlannedAction
 from rules.core.reasons import Because, Held
+from rules.core.values import replace
 from rules.kinds.traffic import backend_backoff as traffic_backoff
 from rules.kinds.traffic import by_hand as traffic_by_hand
 from rules.kinds.traffic import failback as traffic_way_back

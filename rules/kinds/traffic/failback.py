@@ -7,13 +7,14 @@ of it when the wait is over, and all of it once what was measured since proves t
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from bus.messages import Health, Mode
 from rules.core.desired import Evidence
 from rules.core.group import Member, Signal, updated, with_state
 from rules.core.reasons import Held
+from rules.core.values import replace
 from rules.kinds.traffic import backend_backoff as traffic_backoff
 from rules.kinds.traffic.backends import BackendView, detail_of
 from rules.kinds.traffic.state import FailoverState, Flap, TrafficGroup, TrialState

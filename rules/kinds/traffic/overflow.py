@@ -8,13 +8,13 @@ it does not bear spills to the next. Where all together bear less than 100, they
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime, timedelta
 
 from bus.messages import Health, RouteRef, SetWeights
 from rules.core.desired import DesiredState, Evidence
 from rules.core.group import Member, Signal, with_state
 from rules.core.reasons import Because
+from rules.core.values import replace
 from rules.kinds.traffic import failback as traffic_way_back
 from rules.kinds.traffic.apportion import apportion
 from rules.kinds.traffic.backends import BackendView, backends_of, primary_name, serving, shares_of

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import datetime
 
 from bus.messages import Action, Mode
 from rules.core.desired import DesiredState
 from rules.core.group import with_state
 from rules.core.reasons import Held
+from rules.core.values import replace
 from rules.kinds.traffic.route_state import may_be_zero
 from rules.kinds.traffic.state import TrafficGroup
 from rules.rulefile.model import TrafficFailover

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import replace
 from datetime import datetime
 
 from bus.messages import LOAD_BALANCERS, Action, Fact, Mode, Route, RouteRef, SetWeights
 from rules.core.group import with_state
+from rules.core.values import replace
 from rules.kinds.traffic.apportion import apportion
 from rules.kinds.traffic.state import RouteState, TrafficGroup
 from rules.rulefile.model import TrafficFailover

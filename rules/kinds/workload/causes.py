@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import lru_cache, partial
 
@@ -14,6 +14,7 @@ from bus.messages import Health, Mode, Place
 from rules.core.group import Member, updated
 from rules.core.reasons import Because
 from rules.core.timers import advanced, runs
+from rules.core.values import replace
 from rules.kinds.workload import surplus
 from rules.kinds.workload.constraints import limits_that_stood
 from rules.kinds.workload.eviction import fails_at

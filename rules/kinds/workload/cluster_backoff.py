@@ -5,11 +5,11 @@ Counted are failures that lasted for the rule's tolerationSeconds, and none in w
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import datetime, timedelta
 
 from bus.messages import Health
 from rules.core.group import Member, updated
+from rules.core.values import replace
 from rules.kinds.workload.state import ClusterState
 from rules.limits.backoff import BASE_SECONDS, failures_with, longer, times
 from rules.rulefile.workload import WorkloadFailover

@@ -6,7 +6,7 @@ Never evict with nowhere to go, never purge the last healthy copy, never act whi
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
@@ -16,6 +16,7 @@ from bus.messages.placements import placed
 from rules.core.desired import DesiredState, Evidence, PlannedAction
 from rules.core.reasons import Because, Held
 from rules.core.timers import runs
+from rules.core.values import replace
 from rules.kinds.workload import cluster_backoff as workload_backoff
 from rules.kinds.workload.candidates import SchedulingRequest, opens_at
 from rules.kinds.workload.causes import EvictionDue, behaviour_of, member_of, next_due, over, policy_of

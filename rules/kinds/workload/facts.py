@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import replace
 from datetime import datetime
 from typing import TypeVar
 
@@ -24,6 +23,7 @@ from bus.messages import (
     Workload,
     WorkloadCopy,
 )
+from rules.core.values import replace
 from rules.kinds.workload import surplus
 from rules.kinds.workload.affinity import means
 from rules.kinds.workload.eviction import evicted

@@ -10,11 +10,11 @@ does so for full disruption only, and there a zone that is merely disrupted goes
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from datetime import datetime
 
 from bus.messages import Health
 from rules.core.timers import Stopwatch
+from rules.core.values import replace
 from rules.kinds.workload.state import ClusterState, Outage
 from rules.limits.limiters import CLUSTERS, CLUSTERS_MIN
 from rules.limits.rates import PeerHealth, widespread

@@ -8,8 +8,8 @@ has found a place; and no spread constraint that stood is broken.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 
+from rules.core.values import replace
 from rules.kinds.workload.candidates import (
     Candidates,
     SchedulingRequest,

@@ -8,10 +8,10 @@ needed again meanwhile stays.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
 from itertools import chain, combinations, islice
 
 from rules.core.reasons import Because
+from rules.core.values import replace
 from rules.kinds.workload.constraints import LOOKS_MAX, Limit
 from rules.kinds.workload.state import Cause, Copy, Relocation, WorkloadState
 from rules.rulefile.workload import Behaviour, Failover, Policy, PurgeMode, WorkloadFailover

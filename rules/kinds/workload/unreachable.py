@@ -7,11 +7,11 @@ replacement must not wait for a dead cluster, and the old copy is purged when th
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from datetime import UTC, datetime
 
 from bus.messages import Action, Evict, Health, Outcome, Purge
 from rules.core.group import OutboxEntry
+from rules.core.values import replace
 from rules.kinds.workload.eviction import evicted
 from rules.kinds.workload.inventory import clusters_of
 from rules.kinds.workload.state import UNHEARD, ClusterState, Relocation, WorkloadGroup

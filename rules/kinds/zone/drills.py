@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import datetime, timedelta
 
 from rules.core.reasons import Because, Held
+from rules.core.values import replace
 from rules.kinds.zone.admission import admit
 from rules.kinds.zone.machine import BACK_FAILED, BACK_PENDING, BACK_RUNNING, NONE, IsolationEvent
 from rules.kinds.zone.practice import (

@@ -11,7 +11,6 @@ carry. That holds in rehearsals too; a history or rule test has to list the zone
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from datetime import datetime
 
 from bus.messages import (
@@ -31,6 +30,7 @@ from rules.core.index import MANY
 from rules.core.interests import Interest, commanded, observed
 from rules.core.kind import RuleKind, all_of, no, no_targets, none, not_asked, nothing, unchanged, yes
 from rules.core.reasons import Because, Held
+from rules.core.values import replace
 from rules.kinds.zone import progress as zone_time
 from rules.kinds.zone import signal_spells as zone_signals
 from rules.kinds.zone import zone_commands

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import datetime, timedelta
 
 from bus.messages import Mode, ZoneStep
 from rules.core.desired import DesiredState, Evidence, PlannedAction
 from rules.core.reasons import Because, Held
+from rules.core.values import replace
 from rules.kinds.zone import progress as zone_time
 from rules.kinds.zone.admission import SOURCES_MIN, admit, checks
 from rules.kinds.zone.machine import ABORTING, BACK_FAILED, BACK_PENDING, BACK_RUNNING, FAILED, PENDING, RUNNING

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
 from bus.messages import Health
 from rules.core.reasons import Because
+from rules.core.values import replace
 from rules.kinds.zone.admission import admit
 from rules.kinds.zone.drills import drilled, next_drill
 from rules.kinds.zone.machine import (

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
 from rules.core.reasons import Because
+from rules.core.values import replace
 from rules.kinds.zone.machine import (
     ABORTING,
     BACK_RUNNING,

@@ -6,12 +6,12 @@ A signal that nobody hears any more waits, as windows do; one that says Healthy 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from datetime import datetime
 
 from bus.messages import Health
 from rules.core.group import Member
 from rules.core.timers import NO_TIME, Stopwatch, advanced, runs
+from rules.core.values import replace
 from rules.kinds.zone.request import counting, is_bad
 from rules.kinds.zone.state import ZoneGroup, ZoneState
 from rules.rulefile.isolation import ZoneIsolation

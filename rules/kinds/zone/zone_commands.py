@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
 from bus.messages import FailbackZone, IsolateZone, RetryZone
 from rules.core.reasons import Because, Held
+from rules.core.values import replace
 from rules.kinds.zone.machine import ABORTING, BACK_FAILED, FAILED, ISOLATED, PENDING, RUNNING, Extent, IsolationEvent
 from rules.kinds.zone.record import apply, begun, place_of, promote_drill, standing, updated_record
 from rules.kinds.zone.state import Isolation, RefusedZoneCommand, ZoneState

@@ -1,0 +1,72 @@
+"""When a partition writes what it has read: soon what is news, later what only moves dates on.
+
+What was read after the last checkpoint is read again by the next owner, and folding it in again changes nothing. So a
+checkpoint only bounds how much that is, and how old the groups are that people see.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from reactor.runtime.clock import Clock
+
+CHECKPOINT = timedelta(seconds=1)
+"""How often groups that owe nothing new are written, with the position."""
+SHARE = 0.05
+"""Where writing takes so long that it would need more than this share of the time, it is done less often."""
+CHECKPOINT_MAX = timedelta(seconds=5)
+"""But so often in any case."""
+REPEATS = timedelta(seconds=30)
+"""How often groups are written of which only dates have moved on: sources say all that stands once in this time."""
+FACTS_MAX = 10_000
+"""After so many facts, over all partitions of a process, groups are written as if there were news: the next owners of
+its partitions read them again, in about a second."""
+FACTS_MIN = 100
+"""But none of a partition that has had fewer."""
+FOREVER = timedelta(days=1)
+
+
+class Unsaved:
+    """How many facts the partitions of one process have read since their checkpoints."""
+
+    def __init__(self) -> None:
+        self.facts = 0
+
+
+class Pace:
+    """The pace of one partition's checkpoints."""
+
+    def __init__(self, clock: Clock, process: Unsaved) -> None:
+        self._clock = clock
+        self._process = process
+        self._began = clock.monotonic()
+        self._took = 0.0
+        self._facts = 0
+
+    def read(self, facts: int) -> None:
+        """Note that so many facts were read."""
+        self._facts += facts
+        self._process.facts += facts
+
+    def begin(self) -> None:
+        """Note that a checkpoint begins: what is read from now on is not in it."""
+        self.leave()
+        self._began = self._clock.monotonic()
+
+    def end(self) -> None:
+        """Note that it is stored."""
+        self._took = self._clock.monotonic() - self._began
+
+    def leave(self) -> None:
+        """Note that what was read is nothing that this process still has to store."""
+        self._process.facts -= self._facts
+        self._facts = 0
+
+    def wait(self, *, news: bool, changed: bool) -> float:
+        """Give in how many seconds the next checkpoint is due, 0 or less: now. `changed`: whether anything has."""
+        if news or (self._facts >= FACTS_MIN and self._process.facts >= FACTS_MAX):
+            pace = min(self._took / SHARE, CHECKPOINT_MAX.total_seconds())
+            after = max(pace, CHECKPOINT.total_seconds())
+        else:
+            after = (REPEATS if changed or self._facts else FOREVER).total_seconds()
+        return self._began + after - self._clock.monotonic()
