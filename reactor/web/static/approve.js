@@ -53,7 +53,7 @@ export class Approve extends Component {
       ${group && html`<ul class="plain">${group.targets.map((one) => html`<li class="small"><${Pill} kind=${one.status === "Unhealthy" ? "p-bad" : one.status === "Healthy" ? "p-good" : ""}>${one.status}</${Pill}> <${Target} of=${one.target} /></li>`)}</ul>`}
       ${group && group.backends.length > 0 && html`<p class="small dim">Weights now</p><${Weights} backends=${group.backends} />`}
       ${data.state === "open" ? html`${this.answer()}<p class="dim small">The link ends at <${Time} at=${data.until} />.</p>`
-        : html`${data.used && html`<p class="next wrap">${data.used}</p>`}${!sent && html`<p>${why}</p>`}
+        : html`${data.used && html`<p class="next wrap"><${Said} text=${data.used} /></p>`}${!sent && html`<p>${why}</p>`}
           <p><a href="#/actions?rule=${encodeURIComponent(data.rule)}">What the rule did</a> · <a href="#/now">Now</a></p>`}</div>`;
   }
 }

@@ -1,7 +1,7 @@
 // Pauses in effect, what a rule asks people to approve, and the form in which people give their reason.
 import { Component, createRef } from "./vendor/preact.js";
 import { may, send, store } from "./store.js";
-import { Time, html } from "./parts.js";
+import { Said, Time, html } from "./parts.js";
 
 const LENGTHS = [["", "until it is resumed"], ["600", "10 minutes"], ["3600", "1 hour"], ["14400", "4 hours"], ["86400", "1 day"]];
 const WAITING = ["AwaitingApproval", "ApprovalExpired", "Rejected"];
@@ -29,7 +29,7 @@ export class Order extends Component {
     const { word, plan, lengths, pattern, primary, verb } = this.props;
     return html`<button class="${primary ? "primary" : ""} v-${verb}" onClick=${() => { this.setState({ error: "" }); this.dialog.current.showModal(); }}>${word}</button>
       ${this.state.done && html`<span class="dim small" role="status">Sent.</span>`}
-      <dialog ref=${this.dialog} aria-label=${word}><form onSubmit=${this.submit}><h1>${word}</h1><p class="wrap">${plan}</p>
+      <dialog ref=${this.dialog} aria-label=${word}><form onSubmit=${this.submit}><h1>${word}</h1><p class="wrap"><${Said} text=${plan} /></p>
         ${pattern && html`<label class="field">Rules (a name, or a pattern)<input name="rule" required value=${pattern} /></label>`}
         ${lengths && html`<label class="field">How long<select name="for">${lengths.map(([value, text]) => html`<option value=${value}>${text}</option>`)}</select></label>`}
         <label class="field">Reason, for the audit<input name="comment" required maxlength="1000" autocomplete="off" autofocus /></label>
