@@ -18,7 +18,8 @@ def demo(*, once: bool, verbose: bool) -> None:
     traffic moves to the other clusters. The service recovers. After its recovery time, the traffic comes back. This
     takes about 30 seconds.
 
-    The demo then runs until Ctrl-C, and prints commands to try. Everything listens on loopback.
+    The demo then runs until Ctrl-C, with a second reactor, and prints commands to try and two links: the reactor's
+    page, and a page with buttons that break things, each with what to watch. Everything listens on loopback.
 
     \b
     Exit code: 0 if the failover and the failback happened, 1 if not, 130 or 143 if interrupted before.

@@ -93,7 +93,8 @@ async def _with_reactor(built: DemoWorld, clock: Clock, shown: Display, told: as
 
     async with App(built.settings(), ALL_ROLES | {"web"}, clock=clock) as app:
         _introduce_reactor(app, shown)
-        watcher = Watcher(built, app.decider.groups if app.decider else list, clock, shown)
+        # As stored: another reactor may decide.
+        watcher = Watcher(built, app.page.board.groups if app.page is not None else list, clock, shown)
         story = Story(built, watcher, clock, shown)
 
         async def tell() -> None:
@@ -104,9 +105,25 @@ async def _with_reactor(built: DemoWorld, clock: Clock, shown: Display, told: as
             told.set()
             if not once:
                 shown.title(hints(built, app.receiver_url))
-                await asyncio.Event().wait()
+                await _with_buttons(built, app, clock, shown)
 
         await _first_of(tell(), watcher.run(), built.listen(), app.failed())
+
+
+async def _with_buttons(built: DemoWorld, app: App, clock: Clock, shown: Display) -> None:
+    """Let people break things until they have seen enough."""
+    from reactor.demo.button_server import buttons
+    from reactor.demo.error_alert import ErrorAlert
+    from reactor.demo.mischief import Mischief
+    from reactor.demo.second_reactor import NAME, SecondReactor
+
+    server, second = app.server, SecondReactor(built.config)
+    mischief = Mischief(built, second, lambda: server.pid if server is not None else None)
+    async with buttons(mischief, f"{app.web_url}/") as url:
+        await second.start()
+        shown.say("reactor", f"{NAME}, a second one on the same bus")
+        shown.say("buttons", f"{url} breaks things: press one, and watch the page {app.web_url}/")
+        await ErrorAlert(built, lambda: app.receiver_url, clock).run()
 
 
 async def _first_of(*work: Awaitable[None]) -> None:

@@ -24,6 +24,7 @@ from reactor.demo.tally import Second, Traffic
 from reactor.runtime.clock import Clock
 from reactor.settings.model import Settings
 
+SLOW_SECONDS = 0.3
 PARTITIONS = 4
 """One process decides for one route: more would only be more leases to renew."""
 
@@ -66,6 +67,12 @@ class DemoWorld:
     async def tell(self, service: str, *, broken: bool) -> None:
         """Break a service, or heal it."""
         async with self.http.post(f"{self.services[service]}/{'break' if broken else 'heal'}", raise_for_status=True):
+            pass
+
+    async def slow(self, service: str, percent: int) -> None:
+        """Let so many of a service's answers be errors, and all of them slow."""
+        url = f"{self.services[service]}/break?percent={percent}&seconds={SLOW_SECONDS}"
+        async with self.http.post(url, raise_for_status=True):
             pass
 
     async def listen(self) -> None:

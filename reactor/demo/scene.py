@@ -90,6 +90,7 @@ sources:{probes}
     target: service/{{cluster}}/{{namespace}}/{{service}}
     signal: alert
     staleSeconds: 3600
+    onResolved: Healthy   # the demo posts resolved only when it has seen the errors end
 
 rules:
   - name: {rule}
@@ -101,6 +102,8 @@ rules:
     tolerationSeconds: {toleration}   # failures shorter than this are ignored
     recoverySeconds: {recovery}   # must stay healthy this long before failback
     onAllDown: Hold
+    failback:
+      backoff: {{factor: 1}}   # you will break it again and again: by default each time it waits longer
 """
 
 

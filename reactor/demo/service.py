@@ -1,6 +1,7 @@
 """A small HTTP service to watch and to break: `python -m reactor.demo.service --port 8080 --name checkout`.
 
 GET / and GET /healthz answer 200, or whatever it was told to break with; POST /break?status=503 and POST /heal tell it.
+With percent=30 only so many answers are broken, and with seconds=0.3 each takes so long.
 GET /metrics always answers: a service that is broken can still be scraped.
 """
 
@@ -17,6 +18,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, generate_latest
 
 from reactor.demo.lifeline import end_with
 
+SECONDS_MAX = 10.0
 STOP_SECONDS = 1.0  # requests are short; whoever holds a connection open is not waited for
 
 
@@ -27,6 +29,11 @@ class Service:
         self.name = name
         self.status = 200
         """What / and /healthz answer."""
+        self._percent = 100
+        """Of the answers, so many have that status; the others are 200."""
+        self._seconds = 0.0
+        """How long each answer takes."""
+        self._answered = 0
         self._registry = CollectorRegistry()
         self._requests = Counter(
             "http_requests", "Requests by path and answer.", ["service", "path", "code"], registry=self._registry
@@ -50,8 +57,13 @@ class Service:
         return app
 
     async def _answer(self, request: web.Request) -> web.Response:
-        self._requests.labels(self.name, request.path, str(self.status)).inc()
-        return web.json_response({"service": self.name, "healthy": self.status == 200}, status=self.status)
+        await asyncio.sleep(self._seconds)
+        self._answered += 1
+        # Spread evenly: of 100 answers exactly so many are broken.
+        broken = self._answered * self._percent % 100 < self._percent
+        status = self.status if broken else 200
+        self._requests.labels(self.name, request.path, str(status)).inc()
+        return web.json_response({"service": self.name, "healthy": status == 200}, status=status)
 
     async def _metrics(self, _: web.Request) -> web.Response:
         return web.Response(body=generate_latest(self._registry), headers={"Content-Type": "text/plain; version=0.0.4"})
@@ -60,12 +72,23 @@ class Service:
         text = request.query.get("status", "503")
         if not (text.isascii() and text.isdecimal() and 400 <= int(text) <= 599):
             return web.json_response({"error": f"status: 400 to 599, got {text!r}"}, status=400)
-        self.status = int(text)
+        percent, seconds = _number(request, "percent", 100), _number(request, "seconds", 0)
+        if percent is None or seconds is None or percent > 100 or seconds > SECONDS_MAX:
+            return web.json_response({"error": f"percent: 0 to 100, seconds: 0 to {SECONDS_MAX:g}"}, status=400)
+        self.status, self._percent, self._seconds = int(text), int(percent), seconds
         return web.json_response({"service": self.name, "answers": self.status})
 
     async def _heal(self, _: web.Request) -> web.Response:
-        self.status = 200
+        self.status, self._percent, self._seconds = 200, 100, 0.0
         return web.json_response({"service": self.name, "answers": self.status})
+
+
+def _number(request: web.Request, name: str, default: float) -> float | None:
+    """Give a number of the query; None where it is none, or negative."""
+    text = request.query.get(name, str(default))
+    whole, _, rest = text.partition(".")
+    digits = whole + rest
+    return float(text) if digits.isascii() and digits.isdecimal() else None
 
 
 @contextlib.asynccontextmanager
