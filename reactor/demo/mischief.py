@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from reactor.demo import scene
 from reactor.demo.demo_world import DemoWorld
+from reactor.demo.error_alert import WINDOW_SECONDS
 from reactor.demo.kube.faults import Fault, Handle, StatusFault
 from reactor.demo.second_reactor import SecondReactor
 from reactor.demo.sentences import percent
@@ -64,7 +65,8 @@ BUTTONS = (
         "the bus is back.",
     ),
     Button("heal", "Heal", "All of it is well again.",
-           f"a window of {scene.RECOVERY_SECONDS} s counts the recovery, then the traffic comes back."),
+           f"where the alert had fired, it takes {WINDOW_SECONDS} s to end; then a window of "
+           f"{scene.RECOVERY_SECONDS} s counts the recovery, and the traffic comes back."),
 )  # fmt: skip
 
 
