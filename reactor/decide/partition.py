@@ -25,10 +25,10 @@ from bus.port import Bus, Delivery, Fence, LogReader
 from bus.topology import FACTS
 from reactor.audit.chain import ChainWriter
 from reactor.audit.signing import Signer
+from reactor.decide.checkpoint_pace import CHECKPOINT, CheckpointPace, Unsaved
 from reactor.decide.encoder import DecisionEncoder, Trace, report
 from reactor.decide.group_traces import GroupTraces, untraced
 from reactor.decide.latest import observations, standing
-from reactor.decide.pace import CHECKPOINT, Pace, Unsaved
 from reactor.decide.questions import Questions
 from reactor.decide.refreshing import Refresher
 from reactor.decide.store import OwnershipLost, PartitionStore
@@ -106,7 +106,7 @@ class Partition:
         self._chain = ChainWriter(shared.bus, number, shared.signer)
         self._records = PartitionStore(shared.bus, number, shared.name, shared.routing.rule_set)
         self._position = 0
-        self._pace = Pace(shared.clock, shared.unsaved)
+        self._pace = CheckpointPace(shared.clock, shared.unsaved)
         self.group_store = GroupStore(shared.routing, mine=lambda *_: False)  # none, until they are loaded
         self._encoder = DecisionEncoder(number, Fence("", 0), shared.publisher)
         self._refresher = Refresher(shared.bus, shared.clock)

@@ -33,7 +33,7 @@ class Unsaved:
         self.facts = 0
 
 
-class Pace:
+class CheckpointPace:
     """The pace of one partition's checkpoints."""
 
     def __init__(self, clock: Clock, process: Unsaved) -> None:
