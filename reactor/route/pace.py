@@ -13,8 +13,8 @@ from bus.port import Delivery
 from reactor.runtime.clock import Clock
 from reactor.runtime.log_throttle import LogThrottle
 
-AT_ONCE = 500
-"""Messages of one publisher, where the settings do not say how many."""
+AT_ONCE = 10_000
+"""Messages of one publisher, where the settings do not say how many: all targets of a large one, once."""
 BACKLOG = 200
 """So many messages may wait behind one before a publisher's are counted."""
 SHARE = 0.05

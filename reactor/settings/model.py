@@ -57,7 +57,7 @@ class BusSettings(SettingsPart):
     max_targets_per_publisher: Annotated[int, Field(ge=1, le=1_000_000)] = 100_000
     """Of a publisher on the bus that no rule file names as a source. Observations of more are refused and counted. A
     target takes some 15 kB of memory."""
-    observations_at_once: Annotated[int, Field(ge=10, le=10_000_000)] = 500
+    observations_at_once: Annotated[int, Field(ge=10, le=10_000_000)] = 10_000
     """Of each publisher on the bus, and a twentieth of what comes, while more waits in the inbox than a router takes at
     once. The rest is decided later: what others say does not wait for it, and no window does."""
 

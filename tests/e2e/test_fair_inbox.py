@@ -27,6 +27,8 @@ from tests.e2e.waiting import until, until_told
 ALERTS = 20_000
 TARGETS = 500
 POSTS = 2
+AT_ONCE = 500
+"""Observations of one publisher that are routed at once: fewer than by default, so that it shows."""
 LATER_SECONDS = 2.0
 """So much later than otherwise an alert may be acted on."""
 SLACK = 5.0
@@ -53,7 +55,8 @@ async def place(tmp_path: Path) -> AsyncIterator[tuple[Service, Shop]]:
     async with opened() as shop:
         shop.splits(SHOP, "fallback")
         clusters = {"east": {"kubeconfig": str(write_kubeconfig(tmp_path / "kubeconfig", shop.emulator))}}
-        service = Service(tmp_path / "reactor", rules=rules(), settings={"clusters": clusters})
+        bus = {"store": str(tmp_path / "reactor" / "nats"), "observationsAtOnce": AT_ONCE}
+        service = Service(tmp_path / "reactor", rules=rules(), settings={"clusters": clusters, "bus": bus})
         async with service:
             await service.settled(len(SHOP))
             yield service, shop
