@@ -11,7 +11,7 @@ import yaml
 
 from reactor.cli.shared.files import find_rules, read_all, shown
 from reactor.cli.shared.outcome import told
-from reactor.cli.shared.printing import say
+from reactor.cli.shared.printing import as_json, say
 from reactor.settings import model as settings_
 from rules.core.errors import Problem
 from rules.rulefile import loader
@@ -32,8 +32,8 @@ PROCESSES: tuple[str, ...] = ("receiver", "router", "observer", "decider", "exec
 @click.option("--single", is_flag=True, help="One ServiceAccount for processes with all roles.")
 @click.option("--enforce", is_flag=True, help="Also what rules in DryRun will need when they act.")
 @click.option(
-    "-o", "--output", type=click.Choice(["yaml", "helm"]), default="yaml", show_default=True,
-    help="yaml: objects for kubectl apply. helm: values of the chart, for the cluster of --cluster.",
+    "-o", "--output", type=click.Choice(["yaml", "json", "helm"]), default="yaml", show_default=True,
+    help="yaml, json: objects for kubectl apply. helm: values of the chart, for the cluster of --cluster.",
 )  # fmt: skip
 def rbac(
     files: tuple[str, ...], config: Path | None, only: str | None, namespace: str, name: str, output: str,
@@ -80,8 +80,12 @@ def rbac(
         }
         if output == "helm":
             say(_yaml({"rbac": {"grants": for_helm(of_roles)}}))
+            continue
+        objects = list(_objects(name, namespace, of_roles, single=single))
+        if output == "json":
+            say(as_json({"apiVersion": "v1", "kind": "List", "items": objects}))
         else:
-            documents = "---\n".join(map(_yaml, _objects(name, namespace, of_roles, single=single)))
+            documents = "---\n".join(map(_yaml, objects))
             say(f"# cluster {cluster}\n{documents}---")
 
 

@@ -12,10 +12,6 @@ from reactor.runtime.clock import Clock
 
 CHECKPOINT = timedelta(seconds=1)
 """How often groups that owe nothing new are written, with the position."""
-SHARE = 0.05
-"""Where writing takes so long that it would need more than this share of the time, it is done less often."""
-CHECKPOINT_MAX = timedelta(seconds=5)
-"""But so often in any case."""
 REPEATS = timedelta(seconds=30)
 """How often groups are written of which only dates have moved on: sources say all that stands once in this time."""
 FACTS_MAX = 10_000
@@ -40,7 +36,6 @@ class CheckpointPace:
         self._clock = clock
         self._process = process
         self._began = clock.monotonic()
-        self._took = 0.0
         self._facts = 0
 
     def read(self, facts: int) -> None:
@@ -53,10 +48,6 @@ class CheckpointPace:
         self.leave()
         self._began = self._clock.monotonic()
 
-    def end(self) -> None:
-        """Note that it is stored."""
-        self._took = self._clock.monotonic() - self._began
-
     def leave(self) -> None:
         """Note that what was read is nothing that this process still has to store."""
         self._process.facts -= self._facts
@@ -65,8 +56,7 @@ class CheckpointPace:
     def wait(self, *, news: bool, changed: bool) -> float:
         """Give in how many seconds the next checkpoint is due, 0 or less: now. `changed`: whether anything has."""
         if news or (self._facts >= FACTS_MIN and self._process.facts >= FACTS_MAX):
-            pace = min(self._took / SHARE, CHECKPOINT_MAX.total_seconds())
-            after = max(pace, CHECKPOINT.total_seconds())
+            after = CHECKPOINT
         else:
-            after = (REPEATS if changed or self._facts else FOREVER).total_seconds()
-        return self._began + after - self._clock.monotonic()
+            after = REPEATS if changed or self._facts else FOREVER
+        return self._began + after.total_seconds() - self._clock.monotonic()

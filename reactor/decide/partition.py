@@ -388,7 +388,6 @@ class Partition:
     async def _checkpoint(self) -> None:
         self._pace.begin()
         await self._records.checkpoint(self.group_store, self._position, self._chain.head)
-        self._pace.end()
 
 
 def _key(decision: Decision) -> Key:

@@ -77,7 +77,7 @@ class Service(Reactor):
         }  # fmt: skip
         self.config.write_text(yaml.safe_dump(own | dict(settings)), encoding="utf-8")
         self.url = ""
-        """Where it listens; another port after each start."""
+        """Where it listens, for health alone where it has no receiver; another port after each start."""
         self.health_url = ""
         self._bus_url = own["bus"] | settings.get("bus", {})
         words = ["run", "--config", str(self.config)]
@@ -100,7 +100,7 @@ class Service(Reactor):
         assert self.running, f"{self.name} ended at its start:\n{said[-3000:]}"
         found = LISTENS.search(said)
         self.health_url = found[2] if found else ""
-        return found[1] if found else ""
+        return found[1] or found[2] if found else ""
 
     async def is_ready(self) -> bool:
         """What /readyz says."""

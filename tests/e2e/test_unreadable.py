@@ -24,6 +24,7 @@ KEYS = {
     "reactor_leases": ("member.zz", "owner.zz", "owner.3", "process.zz", "zz"),
     "reactor_intents": ("zz", "intent.zz", "east.shop.checkout"),
     "reactor_alerts": ("am.zz", "zz", "am.0123456789abcdef"),
+    "reactor_links": ("key.2026-11-24", "used.zz", "zz"),
     "reactor_templates": ("zz", "east.shop.Deployment.x"),
 }
 SUBJECTS = (

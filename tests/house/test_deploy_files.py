@@ -373,7 +373,7 @@ def test_ci_runs_the_command_of_the_readme_and_the_static_checks() -> None:
 
 SHELL_SCRIPTS = [
     path
-    for path in [ROOT / ".ci/run", *sorted((ROOT / "scripts").iterdir())]
+    for path in [ROOT / ".ci/run", *sorted(one for one in (ROOT / "scripts").iterdir() if one.is_file())]
     if path.read_text().splitlines()[0].endswith("sh")
 ]
 

@@ -46,7 +46,7 @@ async def test_where_all_is_there_each_thing_is_asked_for_once_and_nothing_chang
     before = await state(jetstream)
     asked.clear()
     assert not await provision(jetstream)
-    assert len(asked) == THINGS == 14
+    assert len(asked) == THINGS == 16
     assert all(".INFO." in name for name in asked)
     assert await state(jetstream) == before
 

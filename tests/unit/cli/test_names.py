@@ -93,7 +93,7 @@ def test_o_is_a_format_everywhere_and_yaml_is_wherever_json_is() -> None:
         assert "--output" in one.opts, path
         formats = one.type.choices if isinstance(one.type, click.Choice) else str(one.metavar).strip("[]").split("|")
         assert {"json", "yaml"} <= {*formats}, path
-        assert {*formats} <= {"table", "text", "json", "yaml", "github"}, path
+        assert {*formats} <= {"table", "text", "json", "yaml", "github", "helm"}, path
 
 
 @pytest.mark.parametrize("words", [

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from reactor.decide.checkpoint_pace import (
     CHECKPOINT,
-    CHECKPOINT_MAX,
     FACTS_MAX,
     FACTS_MIN,
     REPEATS,
@@ -25,12 +24,6 @@ class _Clock(Clock):
         return self.at
 
 
-def _stored(pace: CheckpointPace, clock: _Clock, seconds: float) -> None:
-    pace.begin()
-    clock.at += seconds
-    pace.end()
-
-
 def test_news_is_stored_within_a_second_and_repeats_within_thirty() -> None:
     pace = CheckpointPace(_Clock(), Unsaved())
     assert pace.wait(news=True, changed=True) == CHECKPOINT.total_seconds()
@@ -42,15 +35,6 @@ def test_facts_that_changed_nothing_move_the_position_with_the_repeats() -> None
     pace = CheckpointPace(_Clock(), Unsaved())
     pace.read(1)
     assert pace.wait(news=False, changed=False) == REPEATS.total_seconds()
-
-
-def test_a_slow_store_takes_a_twentieth_of_the_time_and_no_news_waits_longer_than_five_seconds() -> None:
-    clock = _Clock()
-    pace = CheckpointPace(clock, Unsaved())
-    _stored(pace, clock, 0.1)
-    assert round(pace.wait(news=True, changed=True), 3) == 1.9
-    _stored(pace, clock, 10)
-    assert pace.wait(news=True, changed=True) == CHECKPOINT_MAX.total_seconds() - 10
 
 
 def test_a_process_has_to_read_no_more_than_ten_thousand_facts_again() -> None:
