@@ -13,10 +13,12 @@ import yaml
 from reactor.runtime.clock import Clock
 from tests.e2e.servers import Prometheus
 from tests.e2e.service import ROOT
-from tests.e2e.waiting import until_told
+from tests.e2e.waiting import WITHIN, until_told
 
 SECONDS = 20
 """What stands for every range and offset of the alerts; they wait for no time before they fire."""
+STARTS_SECONDS = 60
+"""The same for restarts: four of them take a while."""
 FILES = ("reactor-alerts.yml", "reactor-slos.yml")
 
 
@@ -25,6 +27,7 @@ def rules() -> list[dict[str, Any]]:
     found = []
     for name in FILES:
         text = (ROOT / "deploy/prometheus" / name).read_text()
+        text = re.sub(r"(changes\([^\[]*\[)\d+m", rf"\g<1>{STARTS_SECONDS}s", text)
         text = re.sub(r"(\[|offset )\d+[mh]", rf"\g<1>{SECONDS}s", text)
         found += [rule for group in yaml.safe_load(text)["groups"] for rule in group["rules"]]
     return [{key: value for key, value in rule.items() if key != "for"} for rule in found]
@@ -48,7 +51,8 @@ async def fires(prometheus: Prometheus, *alerts: str) -> None:
 
 async def ends(prometheus: Prometheus, *alerts: str) -> None:
     """Wait until none of these fires any more."""
-    await until_told(lambda: _are(prometheus, set(alerts), there=False), f"{alerts} have ended")
+    ended = f"{alerts} have ended"
+    await until_told(lambda: _are(prometheus, set(alerts), there=False), ended, within=WITHIN + STARTS_SECONDS)
 
 
 async def _are(prometheus: Prometheus, alerts: set[str], *, there: bool) -> bool:

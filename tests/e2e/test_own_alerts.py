@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import nats
+import pytest
 
 from bus.embedded import EmbeddedServer
 from reactor.demo.kube.faults import Fault, StatusFault
@@ -111,6 +112,7 @@ async def publish_garbage(service: Service) -> None:
     await connection.close()
 
 
+@pytest.mark.timeout(600)  # it waits for time to pass, five times twenty seconds
 async def test_what_the_processes_and_the_bus_do(shop: Shop, reactor: MakeReactor, tmp_path: Path) -> None:
     shop.split("checkout", "fallback")
     settings, scraped = ports()
