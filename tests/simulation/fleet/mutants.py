@@ -15,6 +15,7 @@ from reactor.actions.execution import ExecutionContext
 from reactor.audit.chain import Head
 from reactor.decide import partition
 from reactor.decide.encoder import DecisionEncoder
+from reactor.decide.group_traces import untraced
 from reactor.decide.partition import Partition
 from reactor.decide.store import PartitionStore
 from reactor.execute import executor
@@ -32,10 +33,10 @@ Mutant = Callable[[pytest.MonkeyPatch], None]
 def saved_after_publish(patch: pytest.MonkeyPatch) -> None:
     """What is owed is published first, and stored when that is done."""
 
-    async def carry(self: Any, decisions: Sequence[Decision], now: datetime, trace: str | None) -> None:
+    async def carry(self: Any, decisions: Sequence[Decision], now: datetime) -> None:
         keys = [(decision.group.rule, decision.group.object) for decision in decisions]
         self._records.changed(keys)
-        if actions := self._encoder.actions(decisions, trace):
+        if actions := self._encoder.actions(decisions, untraced):
             await self._shared.bus.publish_all(actions)
             await self._records.save(
                 self.group_store, [key for key, one in zip(keys, decisions, strict=True) if one.actions]
