@@ -24,8 +24,6 @@ log = logging.getLogger(__name__)
 
 ANSWER_WITHIN = timedelta(seconds=4)
 """No answer is a no for now: the executor waits a little longer, and then the action is asked for again."""
-OLD = timedelta(seconds=3)
-"""A yes on what was seen longer ago is none: sources that take up to their two seconds of time-out are waited for."""
 LOOK = 0.25
 """So often, in seconds, the sources are asked again; each decision of the partition is looked at as it is made."""
 
@@ -66,8 +64,7 @@ class Questions:
         if answer is not None and answer.wanted and self._clock.now() - since > FRESH:
             # What was seen first is old by now: it is looked at once more, if that takes no longer than a yes holds.
             now = self._clock.now()
-            newer = await self._proven(asked, now - FRESH, until=now + FRESH)
-            answer = newer if newer is not None or self._clock.now() - since > OLD else answer
+            answer = await self._proven(asked, now - FRESH, until=now + FRESH) or answer
         if answer is None:
             return None
         reply = WantedReply(wanted=bool(answer.wanted), detail=answer.detail, at=self._clock.now())

@@ -25,8 +25,6 @@ FRESH = timedelta(seconds=1)
 """So long a yes holds: half of the two seconds within which a pause stops all writes."""
 ANSWER = timedelta(seconds=5.5)
 """How long an answer is waited for: the decider may have to let its sources look again first, twice."""
-AGAIN_SECONDS = 1.0
-"""So often the question is put again meanwhile: the partition may have another owner by now, who was never asked."""
 DETAIL_MAX = 500
 
 
@@ -60,7 +58,7 @@ class CancellationCheck:
         action, asked_at = self._action, self._clock.now()
         question = WantedRequest(action=action.id, rule=action.rule, object=action.object)
         body = question.model_dump_json(by_alias=True).encode()
-        answer = await self._answer(body)
+        answer = await self._bus.request(subjects.wanted(self._partition), body, ANSWER)
         if answer is None:
             raise Waited(f"the decider of partition {self._partition} does not say whether this is still wanted")
         try:
@@ -73,24 +71,3 @@ class CancellationCheck:
         if now - asked_at > ANSWER + FRESH:
             raise Waited("the decider's answer was read too late: this process stood still")
         return min(max(reply.at, asked_at), now)
-
-    async def _answer(self, body: bytes) -> bytes | None:
-        """Give the first answer of whoever owns the partition meanwhile; None: nobody listens, or none in time."""
-        loop = asyncio.get_running_loop()
-        until = loop.time() + ANSWER.total_seconds()
-        asking: set[asyncio.Task[bytes | None]] = set()
-        try:
-            while (now := loop.time()) < until:
-                question = self._bus.request(subjects.wanted(self._partition), body, timedelta(seconds=until - now))
-                asking.add(asyncio.create_task(question))
-                again = min(now + AGAIN_SECONDS, until)
-                while asking and (left := again - loop.time()) > 0:
-                    done, asking = await asyncio.wait(asking, timeout=left, return_when=asyncio.FIRST_COMPLETED)
-                    if answers := [answer for one in done if (answer := one.result()) is not None]:
-                        return answers[0]
-                if not asking:
-                    return None
-            return None
-        finally:
-            for one in asking:
-                one.cancel()

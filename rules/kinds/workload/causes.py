@@ -136,12 +136,12 @@ def _by_application(policy: Policy, copy: Copy) -> EvictionDue | None:
 
 def over(policy: Policy, move: Relocation, cluster: ClusterState, copy: Copy | None) -> bool:
     """Whether the cause of a move has passed: not that it waits, but that it is good again."""
-    waits = any(key in cluster.clocks for key in (NOT_READY, UNREACHABLE))
     if move.cause == "Application":
-        return not waits and (copy is None or copy.bad is None)
+        return copy is None or copy.bad is None
     if policy.failover is None or policy.failover.cluster is None:
         return True
     tolerations = with_defaults(policy.placement.cluster_tolerations)
+    waits = any(key in cluster.clocks for key in (NOT_READY, UNREACHABLE))
     return not waits and leaves_at(cluster.acute, tolerations) is None
 
 

@@ -102,26 +102,6 @@ async def test_without_an_answer_nothing_is_begun() -> None:
         await decider.question(redelivered=True)()
 
 
-async def test_a_new_owner_of_the_partition_is_asked_while_the_former_ones_answer_is_still_waited_for(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr("reactor.execute.cancellation.AGAIN_SECONDS", 0.01)
-    decider = Decider()
-    former = asyncio.Event()
-
-    async def never(_: bytes) -> None:
-        former.set()
-        await asyncio.Event().wait()
-
-    stop = await decider.bus.listen(subjects.wanted(PARTITION), never)
-    waiting = asyncio.create_task(decider.question(redelivered=True)())
-    await former.wait()
-    await stop()
-    await decider.listen()
-    await asyncio.wait_for(waiting, ANSWER.total_seconds() / 2)
-    assert decider.asked
-
-
 async def test_a_yes_holds_for_a_second_after_what_it_rests_on_and_many_writes_share_it() -> None:
     decider = await Decider().listen()
     question = decider.question(redelivered=True)
