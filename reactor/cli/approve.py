@@ -11,7 +11,7 @@ from bus.messages import Approve, Reject
 from reactor.cli.shared.asking import Asker, asking, finish, look, send
 from reactor.cli.shared.options import Duration
 from reactor.cli.shared.outcome import told
-from reactor.cli.shared.printing import duration
+from reactor.runtime.durations import duration
 from reactor.runtime.errors import SettingsError
 from reactor.runtime.visible import visible
 from reactor.views.pending import WAITING, about, request_of, waits

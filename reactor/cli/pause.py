@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from datetime import datetime
 from functools import partial
 
@@ -10,15 +10,14 @@ import click
 
 from bus.messages import Pause, Resume
 from reactor.cli.shared.asking import Asker, asking, finish, look, send
-from reactor.cli.shared.files import count
 from reactor.cli.shared.naming import near
 from reactor.cli.shared.options import Duration
 from reactor.cli.shared.outcome import told
-from reactor.cli.shared.printing import duration
+from reactor.runtime.durations import duration
 from reactor.runtime.errors import SettingsError
-from reactor.runtime.visible import visible
+from reactor.views.pausing import matching, pause_plan, pause_seen, resumption_seen
 from rules.core.group import Group
-from rules.engine.pauses import PAUSES, lasting
+from rules.engine.pauses import PAUSES
 from rules.rulefile.targets import matches
 
 
@@ -41,7 +40,7 @@ def pause(asker: Asker, pattern: str, for_: float | None) -> None:
     with told():
         groups = _meant(look(asker.settings, asker.bus_url), pattern)
         length = f"for {duration(for_)}" if for_ is not None else "until they are resumed"
-        asker.confirmed(_plan("pause", pattern, groups, f", {length}"))
+        asker.confirmed(pause_plan("pause", pattern, groups, f", {length}"))
 
         def make(at: datetime) -> Pause:
             return Pause(rule=pattern, for_seconds=for_, **asker.words(at))
@@ -62,7 +61,7 @@ def resume(asker: Asker, pattern: str) -> None:
     """
     with told():
         groups = _meant(look(asker.settings, asker.bus_url), pattern)
-        asker.confirmed(_plan("resume", pattern, groups))
+        asker.confirmed(pause_plan("resume", pattern, groups))
         seen = partial(resumption_seen, pattern=pattern)
         finish(send(asker, lambda at: Resume(rule=pattern, **asker.words(at)), seen))
 
@@ -70,40 +69,9 @@ def resume(asker: Asker, pattern: str) -> None:
 def _meant(groups: Iterable[Group], pattern: str) -> list[Group]:
     """Give the groups of the rules that are meant. Raises SettingsError where there are rules, and none is."""
     groups = list(groups)
-    meant = _matching(groups, pattern)
+    meant = matching(groups, pattern)
     own = [group.rule for group in groups if not group.rule.startswith("@")]
     paused = any(group.rule == PAUSES and matches(pattern, group.object) for group in groups)
     if own and not meant and not paused:
         raise SettingsError(near(pattern, own, "rule is called"))
     return meant
-
-
-def _matching(groups: Iterable[Group], pattern: str) -> list[Group]:
-    return [group for group in groups if not group.rule.startswith("@") and matches(pattern, group.rule)]
-
-
-def _plan(verb: str, pattern: str, groups: Sequence[Group], length: str = "") -> str:
-    rules = sorted({group.rule for group in groups})
-    lines = [f"{verb} {count(len(rules), 'rule')} matching {pattern!r}: {', '.join(rules) or 'none yet'}{length}"]
-    for group in groups:
-        if group.paused is not None:
-            lines.append(f"  {group.rule} is {group.paused.words}")
-        if group.held is not None:
-            lines.append(f"  {group.rule} is held on {group.held.about or group.object}: {group.held.detail}")
-        flying = [entry.action.id for entry in group.outbox if entry.wanted]
-        lines += [f"  {id_} is in flight: it is finished if it has begun" for id_ in flying if verb == "pause"]
-    return "\n".join(map(visible, dict.fromkeys(lines)))
-
-
-def pause_seen(groups: Iterable[Group], asked: Pause) -> str | None:
-    """Give the pause in effect once the command is processed: it, or one that ends later or at the same time."""
-    standing = next((g.paused for g in groups if g.rule == PAUSES and g.object == asked.rule), None)
-    return standing.words if standing is not None and lasting(standing, asked) is standing else None
-
-
-def resumption_seen(groups: Iterable[Group], _at: datetime, pattern: str) -> str | None:
-    """Give what became of the end of a pause; None: nothing yet."""
-    groups = list(groups)
-    standing = [group for group in groups if group.rule == PAUSES and matches(pattern, group.object)]
-    still = [group for group in _matching(groups, pattern) if group.paused is not None]
-    return None if standing or still else f"resumed {pattern}"

@@ -21,9 +21,10 @@ from reactor.cli.shared.known_rules import known_rules
 from reactor.cli.shared.naming import near
 from reactor.cli.shared.options import bus_option, output_option
 from reactor.cli.shared.outcome import told
-from reactor.cli.shared.printing import as_json, as_yaml, duration, say, terminal_width, warn
+from reactor.cli.shared.printing import as_json, as_yaml, say, terminal_width, warn
 from reactor.cli.shared.status_rows import table
 from reactor.runtime.clock import Clock
+from reactor.runtime.durations import duration
 from reactor.runtime.errors import SettingsError
 from reactor.runtime.visible import visible, visible_json
 from reactor.settings import model as settings_

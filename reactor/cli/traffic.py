@@ -15,14 +15,15 @@ from reactor.cli.shared.naming import near
 from reactor.cli.shared.options import Duration, bus_option, output_option
 from reactor.cli.shared.outcome import told
 from reactor.cli.shared.printing import printed, say, terminal_width
-from reactor.cli.shared.traffic_plan import Command, planned, rules_of, state_of, table
+from reactor.cli.shared.traffic_table import rules_of, table
 from reactor.runtime.clock import Clock
 from reactor.runtime.errors import SettingsError
 from reactor.runtime.visible import visible
 from reactor.settings import model as settings_
+from reactor.views.traffic_plan import Command, followed, planned, state_of
 from rules.core.group import Group
 from rules.rulefile.targets import matches
-from rules.summary import failover_of, route_of
+from rules.summary import route_of
 
 FOR = click.option(
     "--for", "for_", type=Duration(), metavar="TIME", help="How long: 30m, 1h30m. Default: until release."
@@ -166,16 +167,8 @@ def _followed(found: Sequence[Group], rule: str, objects: set[str], at: datetime
     """What became of the command on each object; None: not all have heard it."""
     words = []
     for group in found:
-        if group.rule != rule or group.object not in objects:
-            continue
-        state = failover_of(group)
-        if state.commanded_at is None or state.commanded_at < at:
-            return None
-        if state.refused is not None:
-            words.append(f"{group.object}: refused: {state.refused.detail}")
-        elif state.override is not None:
-            until = f"until {state.override.until.isoformat()}" if state.override.until else "until it is released"
-            words.append(f"{group.object}: followed, {until}")
-        else:
-            words.append(f"{group.object}: the rule decides")
+        if group.rule == rule and group.object in objects:
+            if (word := followed(group, at)) is None:
+                return None
+            words.append(f"{group.object}: {word}")
     return "\n".join(words) or None

@@ -14,7 +14,10 @@ from reactor.cli.shared.options import bus_option, output_option
 from reactor.cli.shared.outcome import told
 from reactor.cli.shared.printing import as_table, printed, say
 from reactor.cli.shared.zone_isolation import INCOMPLETE, abort, failback, isolate, retry, rule_called
-from reactor.cli.shared.zone_words import (
+from reactor.runtime.clock import Clock
+from reactor.settings import model as settings_
+from reactor.settings.model import Settings
+from reactor.views.zone_words import (
     as_data,
     drill_row,
     group_of,
@@ -24,9 +27,6 @@ from reactor.cli.shared.zone_words import (
     rows_of,
     stored_rows,
 )
-from reactor.runtime.clock import Clock
-from reactor.settings import model as settings_
-from reactor.settings.model import Settings
 from rules.rulefile.isolation import ZoneIsolation
 
 ON = (
@@ -94,7 +94,7 @@ def plan(rule: str, zone: str, config: Path | None, bus: str | None, rules: tupl
     with told():
         settings = _settings(config, rules)
         found = rule_called(settings, rule, zone)
-        shown = planned(found, group_of(look(settings, bus), found), zone)
+        shown = planned(found, group_of(look(settings, bus), found), zone, Clock().now())
     say(in_words(found, shown) if output == "table" else printed(as_data(shown), output))
     sys.exit(0 if shown.admitted else 1)
 

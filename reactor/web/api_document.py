@@ -67,17 +67,26 @@ def _body(schema: Json) -> Json:
     return {"required": True, "content": {"application/json": {"schema": schema}}}
 
 
-def _post(summary: str, role: str, *parameters: Json, **properties: Json) -> Json:
-    required = [name for name in properties if name != "forSeconds"]
+def _post(
+    summary: str,
+    role: str,
+    *parameters: Json,
+    needs: tuple[str, ...] | None = None,
+    gives: Json | None = None,
+    status: str = "202",
+    said: str = "The command is stored on the bus.",
+    **properties: Json,
+) -> Json:
+    required = [name for name in properties if name != "forSeconds"] if needs is None else [*needs]
     body = {"type": "object", "required": required, "properties": properties, "additionalProperties": False}
-    answer = {"application/json": {"schema": _object("id", id=_TEXT)}}
+    media = {"application/json": {"schema": gives or _object("id", id=_TEXT, at=_TIME)}}
     return {
         "post": {
             "summary": f"{summary} Needs the role {role}.",
             "description": "With a session also the header X-CSRF-Token, whose value /api/v1/session gives.",
             "parameters": [*parameters],
             "requestBody": _body(body),
-            "responses": {"202": {"description": "The command is stored on the bus.", "content": answer}},
+            "responses": {status: {"description": said, "content": media}},
         }
     }
 
@@ -159,10 +168,6 @@ _PATHS: Json = {
         "Rejects what a rule asks for.", "approve", rule=_TEXT, object=_TEXT, request=_TEXT, comment=_TEXT,
         forSeconds={"type": "number"},
     ),
-    "/api/v1/commands/pause": _post(
-        "Pauses the rules whose names match.", "operate", rule=_TEXT, comment=_TEXT, forSeconds={"type": "number"}
-    ),
-    "/api/v1/commands/resume": _post("Ends a pause.", "operate", rule=_TEXT, comment=_TEXT),
     "/api/v1/approvals/{token}": {
         **_get(
             "What a link of a notification is about. Looking changes nothing.",
@@ -185,3 +190,32 @@ _PATHS: Json = {
         "delete": {"summary": "Signs a browser out.", "responses": {"200": _OBJECT}},
     },
 }  # fmt: skip
+_PLAN = _object("plan fingerprint", plan=_TEXT, fingerprint=_TEXT)
+_FOR, _FORCE, _NAMES = {"type": "number"}, {"type": "boolean"}, {"type": "array", "items": _TEXT}
+_OPERATIONS: dict[str, tuple[str, Json]] = {
+    "pause": ("Pauses the rules whose names match.", {"forSeconds": _FOR}),
+    "resume": ("Ends a pause.", {}),
+    "failover-traffic": (
+        "Moves traffic away from its primary.", {"object": _TEXT, "to": _NAMES, "forSeconds": _FOR, "force": _FORCE}
+    ),
+    "failback-traffic": (
+        "Brings traffic back to its primary.", {"object": _TEXT, "forSeconds": _FOR, "force": _FORCE}
+    ),
+    "release-traffic": ("Lets a rule decide about its traffic again.", {"object": _TEXT}),
+    "isolate-zone": (
+        "Takes a zone out of service.", {"zone": _TEXT, "force": _FORCE, "allowSingleZone": _NAMES}
+    ),
+    "failback-zone": ("Brings an isolated zone back.", {"force": _FORCE}),
+    "abort-zone": ("Undoes an isolation that is being carried out.", {}),
+    "retry-zone": ("Tries a step of an isolation again that has failed.", {}),
+}  # fmt: skip
+for _name, (_summary, _properties) in _OPERATIONS.items():
+    _needs = ("rule", "zone") if "zone" in _properties else ("rule",)
+    _PATHS[f"/api/v1/commands/{_name}"] = _post(
+        _summary, "operate", needs=(*_needs, "comment"), rule=_TEXT, comment=_TEXT, plan=_TEXT, **_properties
+    )
+    _PATHS[f"/api/v1/plans/{_name}"] = _post(
+        f"What the command would come to now: {_summary}", "operate", needs=_needs, gives=_PLAN, status="200",
+        said="The plan, and its fingerprint: with `plan` the command counts for this plan only.",
+        rule=_TEXT, comment=_TEXT, **_properties,
+    )  # fmt: skip

@@ -20,7 +20,7 @@ from bus.port import KeyValueEntry
 from bus.subjects import ROOT
 from bus.topology import DECISIONS, FACTS, GROUPS, Stream
 from reactor.runtime.clock import Clock
-from reactor.web.rows import Row, action_rows, group_row, key_of, stamp
+from reactor.views.rows import Row, action_rows, group_row, key_of, stamp
 from rules.core.group import Group
 from rules.engine.group_codec import load
 from rules.engine.pauses import PAUSES

@@ -18,10 +18,11 @@ from reactor.runtime.clock import Clock
 from reactor.settings.web import WebRole
 from reactor.views.commanding import give
 from reactor.views.pending import about, request_of, waits
+from reactor.views.rows import Row, stamp
 from reactor.web.board import Board
-from reactor.web.orders import REJECTED_SECONDS, Comment, Seconds, taken
+from reactor.web.order_body import Comment, Seconds, taken
+from reactor.web.orders import REJECTED_SECONDS
 from reactor.web.page_access import Access, Denied, Viewer
-from reactor.web.rows import Row, stamp
 from rules.core.group import Group
 
 log = logging.getLogger(__name__)

@@ -1,4 +1,4 @@
-"""What people may order on the page: approve, reject, pause, resume. The same commands as those of the command line.
+"""What people may order on the page. The same commands as those of the command line.
 
 `by` is who has signed in, never what a request says.
 """
@@ -7,71 +7,37 @@ from __future__ import annotations
 
 import logging
 from datetime import datetime
-from typing import Annotated, Any, TypeVar
+from functools import partial
+from typing import Any
 
 from aiohttp import web
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
-from pydantic.alias_generators import to_camel
+from pydantic import ValidationError
 
-from bus.characters import all_seen
-from bus.messages import AnyCommand, Approve, Pause, Reject, Resume
+from bus.messages import AnyCommand, Approve, Reject
 from reactor.runtime.clock import Clock
 from reactor.settings.web import WebRole
 from reactor.views.commanding import give
 from reactor.views.pending import about, request_of, waits
+from reactor.views.rows import stamp
 from reactor.web.board import Board
+from reactor.web.operation_order import Operation, PlanBasis, ShownPlan
+from reactor.web.operations import OPERATIONS
+from reactor.web.order_body import Comment, Seconds, Taken, Text, refused, taken
 from reactor.web.page_access import Access, Denied, Viewer
-from reactor.web.request_body import asked
 from rules.core.group import Group
 
 log = logging.getLogger(__name__)
 
 REJECTED_SECONDS = 3_600.0
-_Text = Annotated[str, Field(min_length=1, max_length=1_024)]
-Seconds = Annotated[float, Field(gt=0, le=31_536_000)]
 
 
-class Comment(BaseModel):
-    """Why: what every order has to say."""
-
-    model_config = ConfigDict(extra="forbid", alias_generator=to_camel, frozen=True)
-
-    comment: _Text
-
-    @field_validator("*")
-    @classmethod
-    def _seen(cls, value: Any) -> Any:
-        """Invisible characters are refused: the audit must show exactly what was typed."""
-        return all_seen(value.strip()) if isinstance(value, str) else value
-
-    @field_validator("comment")
-    @classmethod
-    def _said(cls, comment: str) -> str:
-        if not comment:
-            msg = "give a reason: the audit records it"
-            raise ValueError(msg)
-        return comment
-
-
-class _Order(Comment):
-    rule: _Text
-
-
-class AnswerOrder(_Order):
+class AnswerOrder(Comment):
     """A yes or a no to a request."""
 
-    object: _Text
-    request: _Text
+    rule: Text
+    object: Text
+    request: Text
     for_seconds: Seconds | None = None
-
-
-class PauseOrder(_Order):
-    """A pause, or its end, for the rules whose names match a pattern."""
-
-    for_seconds: Seconds | None = None
-
-
-Taken = TypeVar("Taken", bound=Comment)
 
 
 class Orders:
@@ -84,7 +50,8 @@ class Orders:
         """Give the routes."""
         return [
             web.post("/api/v1/commands/approve", self._approve), web.post("/api/v1/commands/reject", self._reject),
-            web.post("/api/v1/commands/pause", self._pause), web.post("/api/v1/commands/resume", self._resume),
+            *(web.post(f"/api/v1/plans/{name}", partial(self._plan, kind)) for name, kind in OPERATIONS.items()),
+            *(web.post(f"/api/v1/commands/{name}", partial(self._operate, kind)) for name, kind in OPERATIONS.items()),
         ]  # fmt: skip
 
     async def _approve(self, request: web.Request) -> web.Response:
@@ -99,17 +66,26 @@ class Orders:
         words = self._words(viewer, order, now) | {"for_seconds": order.for_seconds or REJECTED_SECONDS}
         return await self._given(Reject(rule=order.rule, object=about(group), request=order.request, **words), now)
 
-    async def _pause(self, request: web.Request) -> web.Response:
-        viewer, order = await self._taken(request, WebRole.OPERATE, PauseOrder)
-        now = self._clock.now()
-        return await self._given(
-            Pause(rule=order.rule, for_seconds=order.for_seconds, **self._words(viewer, order, now)), now
-        )  # fmt: skip
+    async def _plan(self, kind: type[Operation], request: web.Request) -> web.Response:
+        viewer = request[self._viewer]
+        self._access.check_write(viewer, request.headers, WebRole.OPERATE)
+        order, now = await taken(request, kind, comment="to see the plan"), self._clock.now()
+        plan = self._shown(order, self._words(viewer, order, now))
+        return web.json_response({"plan": plan.text, "fingerprint": plan.fingerprint})
 
-    async def _resume(self, request: web.Request) -> web.Response:
-        viewer, order = await self._taken(request, WebRole.OPERATE, PauseOrder)
+    async def _operate(self, kind: type[Operation], request: web.Request) -> web.Response:
+        viewer, order = await self._taken(request, WebRole.OPERATE, kind)
         now = self._clock.now()
-        return await self._given(Resume(rule=order.rule, **self._words(viewer, order, now)), now)
+        plan = self._shown(order, self._words(viewer, order, now))
+        if order.plan not in (None, plan.fingerprint):
+            raise Denied(409, "the plan has changed: look at it again")
+        return await self._given(plan.command, now)
+
+    def _shown(self, order: Operation, words: dict[str, Any]) -> ShownPlan:
+        try:
+            return order.shown(PlanBasis(self._board.rules, self._board.groups(), words))
+        except ValidationError as error:  # names that no rule, object or zone can have
+            raise refused(error) from error
 
     async def _taken(self, request: web.Request, role: WebRole, kind: type[Taken]) -> tuple[Viewer, Taken]:
         viewer = request[self._viewer]
@@ -135,13 +111,4 @@ class Orders:
         id_ = await give(self._board.bus, command, at, "web")
         extra = {"command": type(command).__name__, "rule": command.rule, "by": command.by, "id": id_}
         log.info("a command was given on the page", extra=extra)
-        return web.json_response({"id": id_}, status=202)
-
-
-async def taken(request: web.Request, kind: type[Taken]) -> Taken:
-    """Give what the body of a request orders. Raises Denied where it is something else."""
-    try:
-        return kind.model_validate(await asked(request))
-    except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        raise Denied(400, f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from error
+        return web.json_response({"id": id_, "at": stamp(at)}, status=202)

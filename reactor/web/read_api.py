@@ -13,8 +13,8 @@ from reactor.runtime.clock import Clock
 from reactor.settings.model import ClusterSettings
 from reactor.views.explaining import chain_of, observations_of
 from reactor.views.membership import members_of
+from reactor.views.rows import Row, stamp
 from reactor.web.board import Board
-from reactor.web.rows import Row, stamp
 from reactor.web.rule_rows import metrics_of, rule_rows
 from reactor.web.topology_map import fleet_map
 from rules.rehearsal.basis import line as evidence_line

@@ -8,8 +8,9 @@ from datetime import datetime
 
 import yaml
 
+from reactor.views.rows import Row
 from reactor.web.board import Board
-from reactor.web.rows import Row
+from rules.rulefile.isolation import ZoneIsolation
 from rules.rulefile.kinds import LoadedRule
 from rules.rulefile.lint.coverage import Consumer, Producers, feeds, wants
 from rules.rulefile.loader import RuleSet
@@ -28,6 +29,7 @@ def rule_rows(board: Board, now: datetime) -> list[Row]:
             "removed": rule.name in loaded.removed, "text": _text(rule), "coverage": _coverage(rule, spoken),
             "states": Counter(row["state"] for row in rows if row["rule"] == rule.name),
             "objects": [row["key"] for row in rows if row["rule"] == rule.name],
+            "zones": [zone.name for zone in rule.zones] if isinstance(rule, ZoneIsolation) else [],
             "paused": any(matches(pause["pattern"], rule.name) for pause in pauses),
         }
         for rule in loaded.rules

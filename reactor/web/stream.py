@@ -6,8 +6,8 @@ import asyncio
 
 from aiohttp import web
 
+from reactor.views.rows import stamp
 from reactor.web.board import Board, framed
-from reactor.web.rows import stamp
 
 BEAT_SECONDS = 1.0
 """A stream without changes says so often that it lives: a page takes three missing beats for a lost stream."""

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from reactor.settings.model import ClusterSettings
-from reactor.web.rows import Row, stamp
+from reactor.views.rows import Row, stamp
 from rules.core.group import Group
 from rules.kinds.zone.state import ZoneState
 

@@ -10,10 +10,10 @@ from io import StringIO
 from rich.console import Console
 from rich.text import Text
 
-from reactor.cli.shared.printing import duration
+from reactor.runtime.durations import duration
 from reactor.runtime.visible import visible
 from reactor.views.pending import waits
-from reactor.web.rows import Row, group_row
+from reactor.views.rows import Row, group_row
 from rules.core.group import Group
 from rules.rulefile.model import Rule
 from rules.summary import GroupStatus, is_failed_over, state_of

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 from bus.errors import BusError
 from bus.messages import AnyCommand, Approve, Pause, Reject, Resume
 from reactor.cli.approve import approval_seen, rejection_seen
-from reactor.cli.pause import pause_seen, resumption_seen
 from reactor.cli.screen.dialog import TypedCommand, Verb
 from reactor.runtime.visible import visible
 from reactor.views.commanding import give
+from reactor.views.pausing import pause_seen, resumption_seen
 from reactor.views.pending import about, request_of
 
 if TYPE_CHECKING:

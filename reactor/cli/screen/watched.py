@@ -17,8 +17,8 @@ from bus.topology import DECISIONS, FACTS, Stream
 from reactor.fleet.layout import partitions_of
 from reactor.runtime.clock import Clock
 from reactor.runtime.supervise import forever
+from reactor.views.rows import Row, action_rows
 from reactor.views.stored_groups import stored_groups
-from reactor.web.rows import Row, action_rows
 from rules.core.group import Group
 from rules.rulefile.model import Rule
 

@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
-from reactor.cli.shared.printing import duration
+from reactor.runtime.durations import duration
 from reactor.runtime.visible import visible
 from rules.core.group import Group
 from rules.summary import route_of, summary

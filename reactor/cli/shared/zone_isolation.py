@@ -11,20 +11,19 @@ from bus.messages import FailbackZone, IsolateZone, RetryZone
 from reactor.cli.shared.asking import Asker, asking, finish, look, send
 from reactor.cli.shared.known_rules import told_rules
 from reactor.cli.shared.outcome import told
-from reactor.cli.shared.zone_words import (
+from reactor.rulefiles.snapshot import load_alone
+from reactor.runtime.clock import Clock
+from reactor.runtime.errors import SettingsError
+from reactor.settings.model import Settings
+from reactor.views.zone_removal import continuation, not_to_continue, not_to_remove, removal
+from reactor.views.zone_words import (
     effect,
     group_of,
     in_words,
     planned,
 )
-from reactor.rulefiles.snapshot import load_alone
-from reactor.runtime.errors import SettingsError
-from reactor.runtime.visible import visible
-from reactor.settings.model import Settings
 from rules.catalog import is_kept
 from rules.core.group import Group
-from rules.kinds.zone.plan import undo_order
-from rules.kinds.zone.return_evidence import way_back
 from rules.kinds.zone.state import Isolation, ZoneState
 from rules.rulefile.isolation import ZoneIsolation
 
@@ -48,7 +47,7 @@ def isolate(asker: Asker, rule: str, zone: str, *, force: bool, allow_single_zon
     with told():
         found = rule_called(asker.settings, rule)
         group = group_of(look(asker.settings, asker.bus_url), found)
-        shown = planned(found, group, zone, force=force, allowed=allow_single_zone)
+        shown = planned(found, group, zone, Clock().now(), force=force, allowed=allow_single_zone)
         asker.confirmed(in_words(found, shown))
 
         def make(at: datetime) -> IsolateZone:
@@ -100,9 +99,9 @@ def retry(asker: Asker, rule: str) -> None:
     """
     with told():
         _, isolation, group = _isolated(asker, rule)
-        if isolation.status != "Failed":
-            raise SettingsError(f"{rule}: nothing has failed: {isolation.phase} is {isolation.status}")
-        asker.confirmed(visible(f"{rule}: continue {isolation.phase} of {isolation.zone}: {isolation.failure}"))
+        if why := not_to_continue(isolation):
+            raise SettingsError(f"{rule}: {why}")
+        asker.confirmed(continuation(rule, isolation))
 
         def make(at: datetime) -> RetryZone:
             return RetryZone(rule=rule, zone=isolation.zone, **asker.words(at))
@@ -115,32 +114,12 @@ def _remove(asker: Asker, rule: str, *, running: bool, force: bool = False) -> N
         found, isolation, group = _isolated(asker, rule)
         if why := not_to_remove(isolation, running=running, force=force):
             raise SettingsError(f"{rule}: {why}")
-        finished = isolation.status == "Done"
-        undone = undo_order(found, isolation.touched) if found is not None else isolation.touched[::-1]
-        back = ", ".join(undone) or "nothing: no step has begun"
-        what = "fail back" if finished or isolation.phase == "Failback" else "abort the isolation"
-        proof = way_back(found, group, isolation.zone) if found is not None else "as the reactor's own rules say"
-        when = proof if finished and not force else "at once"
-        asker.confirmed(visible(f"{rule}: {what} of {isolation.zone}; undoes: {back}; begins: {when}"))
+        asker.confirmed(removal(found, group, isolation, force=force))
 
         def make(at: datetime) -> FailbackZone:
             return FailbackZone(rule=rule, zone=isolation.zone, force=force, **asker.words(at))
 
         _ended(send(asker, make, effect(group, isolation.zone)))
-
-
-def not_to_remove(isolation: Isolation, *, running: bool, force: bool) -> str:
-    """Why an isolation is not aborted (`running`) or failed back now; empty: it is. What has failed may be asked for
-    again."""
-    status = isolation.status
-    going = isolation.phase == "Failback" and status != "Failed" and not force
-    if going or status == "Aborting":
-        hint = "" if status == "Aborting" else "; --force opens it without proof"
-        return f"{isolation.zone} is coming back: {isolation.phase}/{status}{hint}"
-    begun = isolation.phase == "Failover" and status in ("Pending", "InProgress")
-    if (running and status == "Done") or (not running and begun and not force):
-        return f"{isolation.phase} of {isolation.zone} is {status}: reactor zone {'abort' if begun else 'failback'}"
-    return ""
 
 
 def _rules(settings: Settings) -> list[ZoneIsolation]:

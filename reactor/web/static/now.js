@@ -2,6 +2,7 @@
 import { store } from "./store.js";
 import { Acts, Coded, Next, Pill, Said, State, Target, Time, Title, Weights, Window, html, left, path, span } from "./parts.js";
 import { Ask, PauseButton, Pauses } from "./ask.js";
+import { ByHand, Operate } from "./operate.js";
 
 const SHOWN = 100;
 
@@ -31,7 +32,7 @@ const Other = ({ group }) => html`<article class="card edge ${group.state === "A
   ${group.failedOver && html`<p class="next">${group.zone ? `Zone ${group.zone} is out of service` : "Failed over"}${group.since ? html` <${Time} at=${group.since} relative />` : ""}</p>`}
   ${group.targets.filter((one) => one.healthy === false).map((one) => html`<p class="small"><${Target} of=${one.target} />${" "}
     is considered unhealthy</p>`)}
-  ${group.backends.length > 0 && html`<${Weights} backends=${group.backends} />`}</article>`;
+  ${group.backends.length > 0 && html`<${Weights} backends=${group.backends} />`}<${ByHand} group=${group} /><${Operate} group=${group} /></article>`;
 
 const Section = ({ id, title, groups, of: Part }) => groups.length > 0 && html`<section id=${id}>
   <h2>${title}<span class="n">${groups.length}</span></h2>

@@ -1,6 +1,7 @@
 // Pages that ask the API once, and again when what they show changes.
 import { Component } from "./vendor/preact.js";
 import { PauseButton } from "./ask.js";
+import { ByHand, Operate } from "./operate.js";
 import { get, now, store } from "./store.js";
 import { Metric, Scale, WeightsOverTime } from "./pictures.js";
 import { Acts, Broken, Coded, Next, Pill, Said, State, Status, Target, Time, Weights, Window, clock, html, length, path, span, weights } from "./parts.js";
@@ -131,7 +132,7 @@ export function ActionsPage({ query }) {
     ${FILTERS.map(([name, label]) => html`<label class="field">${label}
       ${name === "outcome" ? html`<select value=${given.get(name) || ""} onChange=${(event) => set(name, event.target.value)}>
         ${["", "Done", "Failed", "Refused", "Pending"].map((one) => html`<option value=${one}>${one || "all"}</option>`)}</select>`
-        : html`<input value=${given.get(name) || ""} placeholder="all" onChange=${(event) => set(name, event.target.value.trim())} />`}</label>`)}</div>
+        : html`<input key=${given.get(name) || ""} defaultValue=${given.get(name) || ""} placeholder="all" onChange=${(event) => set(name, event.target.value.trim())} />`}</label>`)}</div>
     <${Asked} from=${`actions?${given}`} show=${(data) => html`<${Acts} acts=${data.actions} none="No action fits these filters." />
       ${data.leftOut > 0 && html`<p class="dim">${data.leftOut} more: narrow the filters.</p>`}`} />`;
 }
@@ -192,7 +193,8 @@ function shownRule(name) {
         ${group.windows.map((one) => html`<${Window} one=${one} endsAt=${group.endsAt} />`)}
         ${group.hold && html`<p class="wrap"><${Pill} kind="p-hold">${group.hold.reason}</${Pill}> <${Said} text=${group.hold.detail} /></p>`}
         ${group.targets.map((one) => html`<p class="small"><${Status} of=${one.status} /> <${Target} of=${one.target} /></p>`)}
-        ${group.backends.length > 0 && html`<${Weights} backends=${group.backends} />`}</article>`)}</div></section>
+        ${group.backends.length > 0 && html`<${Weights} backends=${group.backends} />`}
+        <${ByHand} group=${group} /><${Operate} group=${group} zones=${rule?.zones} /></article>`)}</div></section>
       ${rule && rule.coverage.length > 0 && html`<section><h2>Coverage<span class="n">what it watches, and who speaks of it</span></h2><ul class="list">${rule.coverage.map((one) => html`<li class="row">
         <span class="wrap mono"><${Broken} text=${one.target} /></span><span>${one.sources.length ? one.sources.map((source) => html`<${Pill}>${source}</${Pill}> `)
           : html`<${Pill} kind="p-warn">no source</${Pill}>`}</span></li>`)}</ul></section>`}

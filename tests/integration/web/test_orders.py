@@ -15,11 +15,13 @@ async def scene(start: Start) -> Scene:
     return await start(users=True)
 
 
-async def order(scene: Scene, verb: str, body: Any, name: str = "", **headers: str) -> tuple[int, Any]:
+async def order(
+    scene: Scene, verb: str, body: Any, name: str = "", to: str = "commands", **headers: str
+) -> tuple[int, Any]:
     """Give a command with the token of a user, or with what the headers say."""
     if name:
         headers["Authorization"] = f"Bearer {token(name)}"
-    async with scene.http.post(f"{scene.url}/api/v1/commands/{verb}", json=body, headers=headers) as answer:
+    async with scene.http.post(f"{scene.url}/api/v1/{to}/{verb}", json=body, headers=headers) as answer:
         return answer.status, await answer.json()
 
 
@@ -64,6 +66,7 @@ async def test_a_pause_holds_rules_until_it_is_resumed(scene: Scene) -> None:
 
 @pytest.mark.parametrize(("name", "verb", "status"), [
     ("vera", "approve", 403), ("vera", "pause", 403), ("anna", "pause", 403), ("anna", "resume", 403),
+    ("anna", "failover-traffic", 403), ("anna", "isolate-zone", 403),
     ("", "pause", 401),
 ])  # fmt: skip
 async def test_a_role_may_what_it_says_and_no_more(scene: Scene, name: str, verb: str, status: int) -> None:
@@ -95,3 +98,30 @@ async def test_another_site_cannot_use_the_session_of_a_browser(scene: Scene) ->
     async with scene.http.get(f"{scene.url}/api/v1/commands/pause") as answer:
         assert answer.status == 405
     assert (await order(scene, "pause", body, **{"Origin": scene.url, "X-CSRF-Token": csrf}))[0] == 202
+
+
+async def test_traffic_is_moved_by_hand_for_the_plan_that_was_shown_and_recorded_by_name(scene: Scene) -> None:
+    await scene.break_checkout()
+    wanted = {"rule": "checkout", "to": ["checkout-west"], "forSeconds": 600}
+    status, shown = await order(scene, "failover-traffic", wanted, "otto", to="plans")
+    assert (status, "checkout=1 checkout-west=0 → checkout=0 checkout-west=1" in shown["plan"]) == (200, True)
+    assert (await order(scene, "failover-traffic", wanted, "anna", to="plans"))[0] == 403
+    for changed, refused in (
+        ({"plan": "another"}, 409), ({"rule": "none"}, 404), ({"to": ["\u202e"]}, 400), ({"to": ["-" * 1025]}, 400),
+        ({"object": "other"}, 404),
+    ):  # fmt: skip
+        body = {**wanted, "comment": "drill", "plan": shown["fingerprint"], **changed}
+        assert (await order(scene, "failover-traffic", body, "otto"))[0] == refused, changed
+    body = {**wanted, "comment": "drill", "plan": shown["fingerprint"]}
+    status, given = await order(scene, "failover-traffic", body, "otto")
+    assert status == 202
+    row = await scene.group("checkout", lambda row: row["command"] and row["command"]["at"] >= given["at"])
+    assert row["command"]["answer"].startswith("followed, until ")
+    assert (row["override"]["by"], row["override"]["reason"]) == ('reactor as "otto"', "drill")
+    headers = {"Authorization": f"Bearer {token('vera')}"}
+    async with asyncio.timeout(30):
+        while not (acts := (await scene.get("/api/v1/actions?rule=checkout", **headers))[1]["actions"]):
+            await asyncio.sleep(0.05)
+    assert 'reactor as "otto"' in acts[0]["by"] or "otto" in acts[0]["by"]
+    assert (await order(scene, "release-traffic", {"rule": "checkout", "comment": "done"}, "otto"))[0] == 202
+    await scene.group("checkout", lambda row: row["override"] is None)

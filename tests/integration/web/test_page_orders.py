@@ -10,7 +10,7 @@ import pytest
 
 from tests.integration.backtest.browser import Browser, browsing
 from tests.integration.web.conftest import Scene, Start, token
-from tests.integration.web.test_page_live import PICTURES, WIDTHS, until, violations
+from tests.integration.web.test_page_live import ENTER, PICTURES, WIDTHS, until, violations
 
 
 @pytest.fixture
@@ -32,6 +32,7 @@ async def press(browser: Browser, button: str) -> None:
     await until(browser, f"document.querySelector('{button}') !== null")
     await browser.ask(f"document.querySelector('{button}').click()")
     await until(browser, "document.querySelector('dialog[open]') !== null")
+    await until(browser, "document.querySelector('dialog[open] button.primary:not([disabled])') !== null")
     await browser.ask("document.querySelector('dialog[open] input[name=comment]').focus()")
     await browser.press(*"checked", "\ue007")
 
@@ -68,3 +69,35 @@ async def test_all_rules_are_paused_and_resumed_on_the_page(start: Start, browse
     async with asyncio.timeout(60):
         await until(browser, "document.querySelector('.paused') === null")
     assert violations(await browser.complaints()) == []
+
+
+async def test_traffic_is_moved_by_hand_after_its_plan_was_shown(start: Start, browser: Browser) -> None:
+    scene = await start(users=True)
+    await scene.break_checkout()
+    await sign_in(browser, scene, "otto")
+    await browser.ask("location.hash = '#/rules/checkout'")
+    await until(browser, "document.querySelector('button.v-failover-traffic') !== null")
+    await browser.ask("document.querySelector('button.v-failover-traffic').click()")
+    plan = "document.querySelector('dialog[open] pre.plan').textContent"
+    assert await until(browser, f"{plan}.includes('→') && {plan}") == (
+        "east/shop/TrafficSplit/checkout: checkout=1 checkout-west=0 → checkout=0 checkout-west=1"
+    )
+    await browser.ask("document.querySelector('dialog[open] input[name=comment]').focus()")
+    await browser.press(*"drill", ENTER)
+    await until(browser, "document.querySelector('.answer')?.textContent.includes('followed, until it is released')")
+    said = await until(browser, "document.querySelector('main').textContent.match(/Moved by hand by.*?drill/)?.[0]")
+    assert 'as "otto"' in said
+    assert violations(await browser.complaints()) == []
+
+
+async def test_what_is_typed_stays_while_the_page_is_drawn_again(start: Start, browser: Browser) -> None:
+    scene = await start(users=True)
+    await scene.break_checkout()
+    await sign_in(browser, scene, "otto")
+    await browser.ask("document.querySelector('button.v-pause').click()")
+    await browser.ask("document.querySelector('dialog[open] input[name=rule]').focus()")
+    await browser.press(*"checkout")
+    drawn = "document.querySelector('#counting .fill').style.width"
+    before = await browser.ask(drawn)
+    await until(browser, f"{drawn} !== '{before}'")
+    assert await browser.ask("document.querySelector('dialog[open] input[name=rule]').value") == "checkout*"

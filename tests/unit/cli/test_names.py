@@ -14,7 +14,7 @@ from click.testing import CliRunner, Result
 
 from reactor.cli.main import COMMANDS, cli
 from reactor.cli.shared.old_names import OLD
-from reactor.cli.shared.zone_words import drill_row
+from reactor.views.zone_words import drill_row
 from rules.core.group import Group
 from rules.core.reasons import Held
 from rules.kinds.zone.state import Isolation, RefusedZoneCommand, ZoneState

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from reactor.cli.pause import _meant
-from reactor.cli.shared.printing import duration
 from reactor.cli.shared.status_rows import row
+from reactor.runtime.durations import duration
 from reactor.runtime.errors import SettingsError
 from rules.core.group import Group, Paused
 from rules.kinds.traffic.state import TrafficState

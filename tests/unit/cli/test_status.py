@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reactor.cli.shared.status_rows import table
-from reactor.cli.shared.traffic_plan import state_of as route_row
-from reactor.cli.shared.traffic_plan import table as routes_table
+from reactor.cli.shared.traffic_table import table as routes_table
 from reactor.views.group_view import entry
+from reactor.views.traffic_plan import state_of as route_row
 from rules.core.group import Group, Holding, Paused
 from rules.core.reasons import Held
 from rules.core.remedies import REMEDIES

@@ -14,12 +14,12 @@ from pydantic import ValidationError
 from bus.messages import Health, Observation, Pause, Resume
 from reactor.cli.explain import _text
 from reactor.cli.main import cli
-from reactor.cli.pause import _plan
 from reactor.cli.shared.printing import as_json, as_table, as_yaml, say
 from reactor.cli.shared.status_rows import row, table
 from reactor.cli.status import _pause
 from reactor.runtime.telemetry import _Formatter
 from reactor.runtime.visible import visible
+from reactor.views.pausing import pause_plan
 from rules.core.group import Group, Holding, NoState, Paused
 from rules.kinds.traffic.state import TrafficState
 from rules.rehearsal.causal_chain import CausalChain
@@ -74,7 +74,7 @@ def test_a_pause_is_shown_in_one_line_with_the_plan(raw: str, shown: str) -> Non
     told = _pause("checkout", Paused(f"ann{raw}", f"why{raw}", NOON), NOON)
     assert f"by ann{shown} since" in told
     assert told.endswith(f"why{shown}")
-    _, line = _plan("resume", "*", [group]).splitlines()
+    _, line = pause_plan("resume", "*", [group]).splitlines()
     assert f"paused by ann{shown} since" in line
     assert line.endswith(f"why{shown}")
 

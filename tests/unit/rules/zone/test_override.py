@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from bus.messages import ZoneStep
-from reactor.cli.shared.zone_isolation import not_to_remove
-from reactor.cli.shared.zone_words import as_data, in_words, left_behind, planned
+from reactor.views.zone_removal import not_to_remove
+from reactor.views.zone_words import as_data, in_words, left_behind, planned
 from rules.engine.group_codec import dump, load
 from rules.engine.groups import GroupStore
 from rules.engine.routing import Routing
@@ -134,7 +134,7 @@ def test_people_are_told_before_they_say_yes_what_brings_the_zone_back() -> None
     group_store = GroupStore(Routing([zone_rule()]))
     for when, fact in ONE:
         group_store.apply([fact], at_(when))
-    shown = planned(zone_rule(), group_store.groups["zones", "prod"], "a")
+    shown = planned(zone_rule(), group_store.groups["zones", "prod"], "a", at_(60))
     last = in_words(zone_rule(), shown).splitlines()[-1]
     assert last.startswith("comes back: by reactor zone failback, when nodes alone calls it healthy for 20 s")
     assert f"comes back: {as_data(shown)['comesBack']}" == last

@@ -8,6 +8,7 @@ from typing import Any
 
 from bus.messages import DecisionRecord, Mode, Outcome
 from reactor.views.group_view import Rules, entry
+from reactor.views.hand_rows import by_hand
 from reactor.views.pending import request_of
 from rules.core.group import Group, Member
 from rules.core.reasons import sentence
@@ -36,7 +37,7 @@ def group_row(group: Group, rules: Rules, now: datetime) -> Row:
         **entry(group, rules, now), "key": key_of(group), "kind": getattr(rule, "kind", None),
         "endsAt": stamp(about.ends_at), "windows": windows, "next": _next(group, rule, about.state),
         "primary": _primary(group, rule), "backends": _backends(group, rule), "request": request_of(group),
-        "actedAt": stamp(group.acted_at), "zone": _isolated(group),
+        "actedAt": stamp(group.acted_at), "zone": _isolated(group), **by_hand(group),
     }  # fmt: skip
 
 

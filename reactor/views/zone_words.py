@@ -7,7 +7,6 @@ from dataclasses import replace
 from datetime import datetime
 
 from bus.messages import Mode
-from reactor.runtime.clock import Clock
 from reactor.runtime.visible import visible
 from rules.catalog import is_kept
 from rules.core.group import Group, Holding, Member
@@ -30,10 +29,15 @@ def group_of(groups: Iterable[Group], rule: ZoneIsolation) -> ZoneGroup:
 
 
 def planned(
-    rule: ZoneIsolation, group: ZoneGroup, zone: str, *, force: bool = False, allowed: tuple[str, ...] = ()
+    rule: ZoneIsolation,
+    group: ZoneGroup,
+    zone: str,
+    now: datetime,
+    *,
+    force: bool = False,
+    allowed: tuple[str, ...] = (),
 ) -> IsolationPlan:
     """Give the plan for a zone as if it were asked for by hand now, and what each guard says of it."""
-    now = Clock().now()
     seen = group.state.seen
     mode = mode_of(seen.zones.get(zone) if seen is not None else None, now)
     request = request_for(rule, group, zone, now, by_hand=True, force=force, allowed=allowed)

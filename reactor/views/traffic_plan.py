@@ -1,17 +1,12 @@
-"""What `reactor traffic` shows: where traffic is, and what a command would come to."""
+"""Where the traffic of routes is, what a command of a person would come to, and what became of it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
 from bus.messages import FailbackTraffic, FailoverTraffic, ReleaseTraffic, SetWeights
-from reactor.cli.shared.known_rules import known_rules
-from reactor.cli.shared.printing import duration
-from reactor.cli.shared.status_rows import laid_out
-from reactor.runtime.visible import visible
-from reactor.settings.model import Settings
 from rules.core.group import Group
 from rules.engine.decide import decide
 from rules.kinds.traffic.backend_backoff import weights_of
@@ -19,12 +14,6 @@ from rules.rulefile.model import Rule
 from rules.summary import failover_of
 
 Command = FailoverTraffic | FailbackTraffic | ReleaseTraffic
-
-
-def rules_of(settings: Settings) -> tuple[Mapping[str, Rule], str]:
-    """Give the rules by name, and why some are missing. A broken rule file never stops a command."""
-    rules, problem = known_rules(settings)
-    return {rule.name: rule for rule in rules.rules}, problem
 
 
 def in_words(weights: Mapping[str, int]) -> str:
@@ -59,21 +48,6 @@ def state_of(group: Group, now: datetime) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def table(rows: Iterable[Mapping[str, Any]], width: int | None) -> list[str]:
-    """Give the rows for people, in the columns of `reactor status`, no line longer than `width`."""
-    return laid_out(
-        [
-            {
-                "RULE": row["rule"], "OBJECT": row["object"], "STATE": row["state"],
-                "LEFT": duration(row["secondsLeft"]) if row["secondsLeft"] is not None else "", "MODE": row["mode"],
-                "WEIGHTS": in_words(row["weights"]), "DETAIL": visible(row["detail"]),
-            }
-            for row in rows
-        ],
-        width,
-    )  # fmt: skip
-
-
 def planned(rule: Rule | None, group: Group, command: Command, now: datetime) -> str:
     """Say what a command would do to one route, as the rule would decide it now."""
     stands = in_words(weights_of(group))
@@ -88,3 +62,16 @@ def planned(rule: Rule | None, group: Group, command: Command, now: datetime) ->
         wanted = in_words(state.override.weights)
     asks = f"; {decision.group.held.reason}" if wanted is None and decision.group.held is not None else ""
     return f"{group.object}: {stands} → {wanted or 'nothing changes'}{asks}"
+
+
+def followed(group: Group, at: datetime) -> str | None:
+    """Say what became of a command of this moment on one route; None: no reactor has heard it."""
+    state = failover_of(group)
+    if state.commanded_at is None or state.commanded_at < at:
+        return None
+    if state.refused is not None:
+        return f"refused: {state.refused.detail}"
+    if state.override is not None:
+        until = f"until {state.override.until.isoformat()}" if state.override.until else "until it is released"
+        return f"followed, {until}"
+    return "the rule decides"
