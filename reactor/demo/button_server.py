@@ -18,7 +18,7 @@ from reactor.web.page_server import HEADERS, STATIC
 FOLDER = Path(__file__).with_name("button_page")
 FILES = {
     "/": (FOLDER / "buttons.html", "text/html"), "/buttons.js": (FOLDER / "buttons.js", "text/javascript"),
-    "/style.css": (STATIC / "style.css", "text/css"),
+    "/style.css": (STATIC / "style.css", "text/css"), "/favicon.ico": (STATIC / "icon.svg", "image/svg+xml"),
 }  # fmt: skip
 STOP_SECONDS = 0.5
 

@@ -82,11 +82,19 @@ async def test_traffic_is_moved_by_hand_after_its_plan_was_shown(start: Start, b
     assert await until(browser, f"{plan}.includes('→') && {plan}") == (
         "east/shop/TrafficSplit/checkout: checkout=1 checkout-west=0 → checkout=0 checkout-west=1"
     )
+    if PICTURES:
+        for width, height in WIDTHS:
+            await browser.resize(width, height)
+            await browser.picture(Path(PICTURES, f"failover-{width}-light.png"))
     await browser.ask("document.querySelector('dialog[open] input[name=comment]').focus()")
     await browser.press(*"drill", ENTER)
     await until(browser, "document.querySelector('.answer')?.textContent.includes('followed, until it is released')")
     said = await until(browser, "document.querySelector('main').textContent.match(/Moved by hand by.*?drill/)?.[0]")
     assert 'as "otto"' in said
+    if PICTURES:
+        for width, height in WIDTHS:
+            await browser.resize(width, height)
+            await browser.picture(Path(PICTURES, f"by-hand-{width}-light.png"))
     assert violations(await browser.complaints()) == []
 
 
