@@ -73,7 +73,7 @@ export class Order extends Component {
     const { word, plan, planned, fields, primary, verb } = this.props;
     const { busy, error, sent, shown } = this.state;
     return html`<button class="${primary ? "primary" : ""} v-${verb}" onClick=${this.open}>${word}</button>
-      ${sent && html`<span class="dim small answer wrap" role="status">Sent. ${answers(sent.body, sent.at).map((text) => html`<${Said} text=${text} /> `)}</span>`}
+      ${sent && html`<span class="dim small answer wrap" role="status">Sent${answers(sent.body, sent.at).length ? ": " : "."}${answers(sent.body, sent.at).map((text) => html`<${Said} text=${text} /> `)}</span>`}
       <dialog ref=${this.dialog} aria-label=${word}><form ref=${this.form} onSubmit=${this.submit}><h1>${word}</h1>
         ${plan && html`<p class="wrap"><${Said} text=${plan} /></p>`}
         ${(fields || []).map((one) => html`<div key=${one.name} onChange=${this.plan}><${Field} of=${one} /></div>`)}
