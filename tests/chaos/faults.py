@@ -37,6 +37,8 @@ class Fault:
     """It is played in user and network namespaces of its own."""
     environment: Callable[[Path], Mapping[str, str]] = lambda _: {}
     """Of every reactor, from the folder of the run."""
+    earlier: Callable[[Path], Path | None] = lambda _: None
+    """The code with which its reactors begin, made in a folder of the run; None: the present one."""
     scale: float = 0.2
     """By which the protocol's spans of time are multiplied."""
 
@@ -80,11 +82,12 @@ def catalog() -> dict[str, Fault]:
         faults_noise,
         faults_process,
         faults_rules,
+        faults_upgrade,
         outages,
     )
 
     modules = (
         faults_process, faults_bus, faults_disk, faults_links, faults_network, faults_clock, faults_kube, faults_noise,
-        faults_rules, outages,
+        faults_rules, faults_upgrade, outages,
     )  # fmt: skip
     return {fault.name: fault for module in modules for fault in module.FAULTS}

@@ -71,7 +71,8 @@ class Member:
         """Whether it is started again when it ends."""
         self.link = ""
         """Our end of its cable, where it has a namespace of its own."""
-        self._nursery = nursery
+        self.nursery = nursery
+        """Where it is born at its next start: the code that it then runs."""
         self._environment = dict(environment or {})
         self._address = address
         self._life: Life | None = None
@@ -101,7 +102,7 @@ class Member:
         self.starts += 1
         self._read_from = self._log.stat().st_size if self._log.exists() else 0
         order = Order(str(self.config), str(self._log), failpoint, self._environment, self._address)
-        birth = await self._nursery.born(order)
+        birth = await self.nursery.born(order)
         self._life, self.link = Life(birth.pid), birth.link
 
     def arm(self, failpoint: str) -> None:

@@ -69,10 +69,10 @@ class Nursery:
 
 
 @asynccontextmanager
-async def nursery() -> AsyncIterator[Nursery]:
-    """Open one; it ends, and every reactor with it, with the block."""
+async def nursery(code: Path = CODE) -> AsyncIterator[Nursery]:
+    """Open one; it ends, and every reactor with it, with the block. `code`: the folder with its reactors' code."""
     command = [sys.executable, "-m", "tests.chaos.nursery"]
-    process = await asyncio.create_subprocess_exec(*command, cwd=CODE, stdin=PIPE, stdout=PIPE, process_group=0)
+    process = await asyncio.create_subprocess_exec(*command, cwd=code, stdin=PIPE, stdout=PIPE, process_group=0)
     try:
         yield Nursery(process)
     finally:

@@ -60,10 +60,12 @@ class Result:
 async def play(fault: Fault, seeds: Sequence[int], folder: Path, *, routes: int = ROUTES) -> list[Result]:
     """Play these seeds of one fault, one after the other in one world; each is watched until the last has ended."""
     acts = [fault.act(seed, routes) for seed in seeds]
-    environment = fault.environment(folder)
+    environment, earlier = fault.environment(folder), fault.earlier(folder)
     played: list[Act] = []
     failure = ""
-    async with world(folder, acts, nodes=fault.nodes, apart=fault.apart, environment=environment) as scene:
+    async with world(
+        folder, acts, nodes=fault.nodes, apart=fault.apart, environment=environment, earlier=earlier
+    ) as scene:
         looking = asyncio.create_task(scene.watch_ourselves())
         try:
             await _begin(scene, fault)

@@ -72,6 +72,8 @@ class World:
     bus: JetStreamBus
     truth: Truth
     nursery: Nursery
+    earlier: Nursery | None = None
+    """Where reactors of the earlier release are born, for a fault that has them."""
     environment: Mapping[str, str] = field(default_factory=dict)
     """Of every reactor."""
     ports: Mapping[str, int] = field(default_factory=dict)
@@ -153,7 +155,8 @@ class World:
             replicas=len(self.servers), clusters=sorted(self.emulator.clusters), port=self.ports.get(name, 0),
             more=self.truth.alerting.settings() if self.truth.alerting else None,
         )  # fmt: skip
-        member = Member(config, self.nursery, environment=self.environment, address=address)
+        born = self.earlier or self.nursery
+        member = Member(config, born, environment=self.environment, address=address)
         self.members.append(member)
         return member
 
@@ -249,13 +252,23 @@ def _is_complete(group: Mapping[str, Any]) -> bool:
 
 @asynccontextmanager
 async def world(
-    folder: Path, acts: Sequence[Act], *, nodes: int, apart: bool, environment: Mapping[str, str]
+    folder: Path,
+    acts: Sequence[Act],
+    *,
+    nodes: int,
+    apart: bool,
+    environment: Mapping[str, str],
+    earlier: Path | None = None,
 ) -> AsyncIterator[World]:
-    """Build it without reactors, and take it down again. `apart`: several NATS servers have a namespace each."""
+    """Build it without reactors, and take it down again. `apart`: several NATS servers have a namespace each.
+
+    `earlier`: the code of the release with which its reactors begin; None: all run the present code.
+    """
     script = [plan for act in acts for plan in act.script]
     async with AsyncExitStack() as stack:
         cleanup = await stack.enter_async_context(AsyncExitStack())
         born = await stack.enter_async_context(nursery())
+        before = await stack.enter_async_context(nursery(earlier)) if earlier else None
         emulator = await stack.enter_async_context(Emulator(clock=Clock().now))
         cluster = scene.furnish(emulator, script)
         servers: list[EmbeddedServer]
@@ -274,7 +287,7 @@ async def world(
         write_kubeconfig(folder / "kubeconfig", emulator)
         emulator.writes.clear()
         built = World(
-            folder, acts[0], acts, emulator, cluster, servers, bus, told, born, environment, ports=ports,
+            folder, acts[0], acts, emulator, cluster, servers, bus, told, born, before, environment, ports=ports,
             cleanup=cleanup,
         )  # fmt: skip
         (folder / "rules.yaml").write_text(built.rules(), "utf-8")
