@@ -72,9 +72,10 @@ kills: $(VENV)/.test ## kill the reactor at each step of a zone's isolation, whi
 	@REACTOR_ALL_KILLS=1 $(PYTEST) tests/e2e/test_zones.py
 
 kube: $(VENV)/.test ## run the contract tests on a real Kubernetes API server, built here with Go in ten minutes
-	@assets=$$(scripts/api-server) && scripts/helm >/dev/null && scripts/prometheus-operator-crds >/dev/null && \
+	@assets=$$(scripts/api-server) && scripts/helm >/dev/null && scripts/nats-cli >/dev/null && \
+		scripts/prometheus-operator-crds >/dev/null && \
 		PATH="$$assets:$(abspath $(VENV))/bin:$$PATH" KUBEBUILDER_ASSETS="$$assets" REACTOR_REQUIRE_KUBE=envtest \
-		$(VENV)/bin/python -m pytest $(or $(ARGS),tests/contract/kube tests/e2e/test_real_api_server.py tests/e2e/test_chart.py)
+		$(VENV)/bin/python -m pytest $(or $(ARGS),tests/contract/kube tests/e2e/test_real_api_server.py tests/e2e/test_chart.py tests/e2e/test_upgrade_page.py)
 
 karmada: $(VENV)/.test ## run the tests of Karmada on a real one, built here: make karmada KARMADA_SOURCE=checkout
 ifeq ($(strip $(KARMADA_SOURCE)),)

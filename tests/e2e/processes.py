@@ -60,7 +60,7 @@ class Child:
         with self.log.open("ab") as log:
             return await asyncio.create_subprocess_exec(
                 *self._argv, cwd=self.folder, env=self._environment, stdin=asyncio.subprocess.DEVNULL,
-                stdout=log, stderr=log, preexec_fn=_end_with_us(),
+                stdout=log, stderr=log, preexec_fn=end_with_us(),
             )  # fmt: skip
 
     async def ready(self) -> None:
@@ -112,7 +112,8 @@ class Child:
                 print(f"--- {self.name}, the last of {len(lines)} lines in {self.log}:", *lines[-TAIL_LINES:], sep="\n")
 
 
-def _end_with_us() -> Callable[[], None] | None:
+def end_with_us() -> Callable[[], None] | None:
+    """Give what a child does before it begins, so that it ends with this process; None where that is not possible."""
     if not sys.platform.startswith("linux"):
         return None
     prctl = ctypes.CDLL(None).prctl  # looked up here: between fork and exec nothing may be loaded

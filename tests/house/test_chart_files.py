@@ -43,4 +43,10 @@ def test_the_page_of_the_values_is_current() -> None:
 
 def test_the_alerts_of_the_chart_are_those_of_deploy() -> None:
     text = (ROOT / "deploy/prometheus/reactor-alerts.yml").read_text()
-    assert (CHART / "files/reactor-alerts.yml").read_text() == text
+    assert (CHART / "files/reactor-alerts.yml").read_text() == text, (
+        "run: cp deploy/prometheus/reactor-alerts.yml deploy/helm/alert-reactor/files/"
+    )
+
+
+def test_the_chart_has_no_links_of_which_helm_warns() -> None:
+    assert [path for path in CHART.rglob("*") if path.is_symlink()] == []

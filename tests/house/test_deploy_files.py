@@ -133,8 +133,9 @@ def test_shipped_rules_pass_reactor_check(path: Path) -> None:
     run(sys.executable, "-c", "import sys; from reactor.cli.main import main; sys.exit(main())", "check", path)
 
 
-@pytest.mark.parametrize("path", RULE_FILES, ids=ids)
+@pytest.mark.parametrize("path", [path for path in RULE_FILES if COMPOSE not in path.parents], ids=ids)
 def test_a_shipped_rule_that_acts_starts_as_dry_run(path: Path) -> None:
+    """Those of Compose can move nothing but its own sample gateway."""
     for rule in load(path)["rules"]:
         assert rule["kind"] == "Notification" or rule["mode"] == "DryRun", rule["name"]
 
