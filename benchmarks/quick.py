@@ -29,8 +29,8 @@ from reactor.route.publisher import FactPublisher
 from reactor.route.router import Router
 from reactor.runtime import telemetry
 from reactor.runtime.clock import Clock
+from rules import loader
 from rules.engine.routing import Routing
-from rules.rulefile import loader
 
 KEPT = Path(__file__).with_name("kept.json")
 TIMES, WORSE = 3, 1.3

@@ -15,10 +15,10 @@ from pydantic import TypeAdapter
 
 from benchmarks.measure import Result
 from bus.messages import Backend, Fact, Health, Observation, Route, Workload
+from rules.catalog import AnyRule
 from rules.engine.groups import GroupStore
 from rules.engine.routing import Routing
 from rules.rehearsal.simulation import at
-from rules.rulefile.kinds import AnyRule
 from rules.rulefile.sources import Quorum
 
 COUNTS = (10, 1000, 10_000)

@@ -10,12 +10,12 @@ import yaml
 
 from benchmarks.measure import Result
 from bus.messages import Backend, Health, Observation, Route
+from rules import loader
 from rules.engine.groups import GroupStore
 from rules.engine.routing import Routing
 from rules.rehearsal.history import read
 from rules.rehearsal.simulation import at
 from rules.rehearsal.simulator import simulate as simulated
-from rules.rulefile import loader
 
 RULE = """  - name: r{n}
     kind: TrafficFailover

@@ -11,10 +11,10 @@ from pathlib import Path
 
 from benchmarks.measure import Result
 from bus.messages import Action, Cluster, Fact, Health, Observation, Place, WorkloadCopy
+from rules import loader
 from rules.engine.groups import GroupStore
 from rules.engine.routing import Routing
 from rules.rehearsal.simulation import at
-from rules.rulefile import loader
 
 WORKLOADS, CLUSTERS, COPIES = 10_000, 50, 2
 TOLERATION = 30

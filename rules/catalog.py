@@ -1,41 +1,47 @@
-"""The kinds of rules that there are. A new kind is a folder in rules/kinds/, its model in the union, a line here."""
+"""The kinds of rules that there are. A new kind is a folder in rules/kinds/ and a line here."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from importlib import import_module
+from typing import TYPE_CHECKING, Annotated, Any, Union
+
+from pydantic import Field
 
 from rules.core.group import Group
 from rules.core.kind import RuleKind
-from rules.kinds.cluster_taint import kind as cluster_taint
-from rules.kinds.notification import kind as notification
-from rules.kinds.quorum import kind as quorum
 from rules.kinds.quorum.kind import QUORUM, QuorumRule
-from rules.kinds.traffic import kind as traffic
-from rules.kinds.workload import kind as workload
-from rules.kinds.zone import kind as zone
 from rules.limits import limiter
 from rules.limits.limiter import LimiterRule
 from rules.limits.limiters import limiters
 from rules.rulefile.guards import FileGuard
-from rules.rulefile.isolation import ZoneIsolation
-from rules.rulefile.model import Notification, Rule, TrafficFailover
+from rules.rulefile.model import Rule
 from rules.rulefile.sources import Quorum, Source
-from rules.rulefile.workload import ClusterTaint, WorkloadFailover
 
-KINDS: Mapping[type[Rule], RuleKind[Any, Any]] = {
-    TrafficFailover: traffic.KIND,
-    WorkloadFailover: workload.KIND,
-    ClusterTaint: cluster_taint.KIND,
-    ZoneIsolation: zone.KIND,
-    Notification: notification.KIND,
-    QuorumRule: quorum.KIND,
-    LimiterRule: limiter.KIND,
-}
+_FOLDERS = (
+    "traffic",
+    "workload",
+    "cluster_taint",
+    "zone",
+    "notification",
+    "quorum",
+)
+"""Those in rules/kinds/, each with its `KIND` in kind.py."""
+_KINDS: tuple[RuleKind[Any, Any], ...] = (
+    *(import_module(f"rules.kinds.{folder}.kind").KIND for folder in _FOLDERS),
+    limiter.KIND,
+)
+KINDS: Mapping[type[Rule], RuleKind[Any, Any]] = {kind.model: kind for kind in _KINDS}
 """Any: each takes rules of its own model only, which is its key."""
 _BY_STATE: Mapping[type[Any], RuleKind[Any, Any]] = {kind.state: kind for kind in KINDS.values()}
 INTERNAL: frozenset[type[Rule]] = frozenset({QuorumRule, LimiterRule})
-"""Nobody writes rules of these kinds: they follow from what rule files say."""
+"""No rule file has rules of these kinds: they follow from what rule files say."""
+MODELS: tuple[type[Rule], ...] = tuple(model for model in KINDS if model not in INTERNAL)
+"""Those of the kinds that a rule file may name."""
+if TYPE_CHECKING:
+    AnyRule = Rule
+else:
+    AnyRule = Annotated[Union[MODELS], Field(discriminator="kind")]  # noqa: UP007 - made of a tuple
 
 
 def kind_of(rule: Rule) -> RuleKind[Any, Any]:

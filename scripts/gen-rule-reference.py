@@ -23,9 +23,10 @@ import click  # noqa: E402
 from pydantic import BaseModel  # noqa: E402
 
 from reactor.cli.main import COMMANDS, cli  # noqa: E402
+from rules import catalog, loader  # noqa: E402
 from rules.core.reasons import SENTENCES, Because, Held  # noqa: E402
 from rules.rehearsal.testing import model as testfile  # noqa: E402
-from rules.rulefile import guards, kinds, loader, model, sources  # noqa: E402
+from rules.rulefile import guards, model, sources  # noqa: E402
 
 FOLDER = ROOT / "docs" / "reference"
 HEAD = "<!-- Written by scripts/gen-rule-reference.py: change the source, not this page. -->\n"
@@ -201,7 +202,7 @@ def rule_file() -> str:
     page.say(HEAD, "# The rule file, key by key\n", f"{ABOUT_RULES}\n", "## Rules\n", "### Every rule\n")
     page.say(*table(model.Rule, _common(definitions()["TrafficFailover"])))
     page.shown |= {model.Rule, guards.Guards, guards.FileGuard, *parts(guards.Guards)}
-    for rule in get_args(kinds.LoadedRule):
+    for rule in catalog.MODELS:
         page.model(rule, without=model.Rule)
         page.models(parts(rule))
     page.say("\n## Guards\n", f"{ABOUT_GUARDS}\n", "### Guards\n", _says(guards.Guards))
@@ -213,7 +214,7 @@ def rule_file() -> str:
     page.say("\n### Every probe\n", _says(sources.Probe))
     page.say(*table(sources.Probe, definitions()["HttpProbe"], without=sources.Source))
     page.shown |= {sources.Source, sources.Probe}
-    for origin in get_args(kinds.LoadedSource):
+    for origin in get_args(sources.LoadedSource):
         page.model(origin, without=sources.Probe if issubclass(origin, sources.Probe) else sources.Source)
         page.models(parts(origin))
     page.say("\n## Rule tests\n", f"{ABOUT_TESTS}\n")

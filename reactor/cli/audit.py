@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from reactor.audit.checker import AuditVerdict
     from reactor.audit.decisions import RuleWindow
     from reactor.audit.signing import Signer
-    from rules.rulefile.loader import RuleSet
+    from rules.loader import RuleSet
 
 PATIENCE = timedelta(seconds=3)
 PROMISES = ("early", "needless", "doubled", "interleaved", "chain")

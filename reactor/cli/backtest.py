@@ -20,10 +20,10 @@ from reactor.runtime.clock import Clock
 from reactor.runtime.errors import ReactorError, SettingsError
 from reactor.runtime.visible import visible_json
 from reactor.workbench.backtest.prometheus_gaps import NEWEST_SCRAPE
+from rules import loader
 from rules.core.errors import InvalidFiles, Problem
 from rules.rehearsal.backtest.backtest_report import as_json
 from rules.rehearsal.backtest.backtester import SWEEPABLE
-from rules.rulefile import loader
 
 if TYPE_CHECKING:
     from reactor.workbench.backtest.backtest_run import Backtested

@@ -15,10 +15,10 @@ from reactor.cli.shared.printing import as_yaml, say
 from reactor.runtime.errors import SettingsError
 from reactor.runtime.visible import visible_json
 from reactor.workbench.livecheck import SETTINGS
+from rules import loader
 from rules.core.errors import InvalidFiles, Problem
+from rules.loader import LoadedParts
 from rules.rehearsal.testing import tester
-from rules.rulefile import loader
-from rules.rulefile.loader import LoadedParts
 
 
 @click.command()

@@ -13,8 +13,8 @@ from reactor.cli.shared.files import find_rules, read_all, shown
 from reactor.cli.shared.outcome import told
 from reactor.cli.shared.printing import as_json, say
 from reactor.settings import model as settings_
+from rules import loader
 from rules.core.errors import Problem
-from rules.rulefile import loader
 
 PROCESSES: tuple[str, ...] = ("receiver", "router", "observer", "decider", "executor")
 """The roles of `reactor run`, in the order in which a message passes them."""

@@ -39,6 +39,6 @@ def _schema(what: str) -> dict[str, Any]:
         from rules.rehearsal.testing import tester
 
         return tester.schema()
-    from rules.rulefile import loader
+    from rules import loader
 
     return loader.schema()

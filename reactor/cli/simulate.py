@@ -16,6 +16,7 @@ from reactor.cli.shared.files import STDIN, Text, count, fail, find_rules, read_
 from reactor.cli.shared.options import Seconds
 from reactor.cli.shared.printing import as_yaml, say
 from reactor.runtime.visible import visible, visible_json
+from rules import loader
 from rules.core.errors import InvalidFiles, InvalidHistory
 from rules.engine.routing import Routing
 from rules.rehearsal import history as history_
@@ -23,7 +24,6 @@ from rules.rehearsal.silence import SECONDS_MAX
 from rules.rehearsal.simulator import in_words
 from rules.rehearsal.simulator import simulate as play
 from rules.rehearsal.world.world_topology import enforced
-from rules.rulefile import loader
 
 Show = Callable[..., Iterator[str]]
 LONG = 20_000

@@ -15,14 +15,14 @@ from bus import subjects
 from bus.port import KeyValueEntry, Store
 from bus.topology import GROUPS
 from reactor.runtime import telemetry
-from rules.catalog import kind_of
+from rules.catalog import AnyRule, kind_of
 from rules.engine.groups import GroupStore
 from rules.engine.subscriptions import Key
-from rules.rulefile.kinds import AnyRule, LoadedRule
+from rules.rulefile.model import Rule
 
 log = logging.getLogger(__name__)
 
-_RULE: TypeAdapter[LoadedRule] = TypeAdapter(AnyRule)
+_RULE: TypeAdapter[Rule] = TypeAdapter(AnyRule)
 
 
 class KeptRules:
@@ -59,14 +59,14 @@ class KeptRules:
             await self._store.delete(key, revision=None)
             del self._texts[key]
 
-    def _needed(self, group_store: GroupStore, keys: Iterable[Key]) -> Iterable[LoadedRule]:
+    def _needed(self, group_store: GroupStore, keys: Iterable[Key]) -> Iterable[Rule]:
         for key in keys:
             if not _is_kept(group_store, key):
                 continue
             rule = group_store.rules[key[0]]
             left = kind_of(rule).way_back_only
             if left is not None and left(rule) != rule:  # else it is what is left: the whole text is stored already
-                yield rule  # type: ignore[misc]  # the kinds that are kept are kinds of rule files
+                yield rule
 
     def _key(self, rule: str) -> str:
         return subjects.kept_rule(self._number, rule)
@@ -77,9 +77,9 @@ def _is_kept(group_store: GroupStore, key: Key) -> bool:
     return rule is not None and group is not None and kind_of(rule).keeps(group)
 
 
-async def kept_rules(store: Store) -> Sequence[LoadedRule]:
+async def kept_rules(store: Store) -> Sequence[Rule]:
     """Give all rules whose doings stand, by name, each as it counts where it is in no file. Raises Unavailable."""
-    out: list[LoadedRule] = []
+    out: list[Rule] = []
     for entry in await store.scan(subjects.kept_rule("*", "*")):
         try:
             rule = _RULE.validate_json(entry.value)

@@ -35,7 +35,7 @@ from reactor.runtime.loop_lag import measure
 from reactor.runtime.supervise import Loops
 from reactor.settings.model import BusSettings, Receiver, Settings
 from reactor.settings.tracing_settings import Tracing
-from rules.rulefile.loader import RuleSet
+from rules.loader import RuleSet
 from rules.rulefile.sources import AlertmanagerWebhook
 
 if TYPE_CHECKING:

@@ -20,8 +20,8 @@ from reactor.runtime.errors import ReactorError
 from reactor.runtime.threads import FILES
 from reactor.settings.model import Settings
 from rules.core.errors import InvalidFiles, RulesError
-from rules.rulefile.kinds import LoadedRule
-from rules.rulefile.loader import RuleSet
+from rules.loader import RuleSet
+from rules.rulefile.model import Rule
 
 log = logging.getLogger(__name__)
 
@@ -45,7 +45,7 @@ class RuleFiles:
         self.rules = load_for(settings, self._judged)
         self.digest = digest(self.rules)
         self._store: Store | None = None
-        self._kept: Sequence[LoadedRule] = ()
+        self._kept: Sequence[Rule] = ()
         """Rules whose doings stand, as they count where they are in no file."""
         self.problems: tuple[str, ...] = ()
         """Why the files, as they stand on the disk, are not in force; empty: they are."""
@@ -86,7 +86,7 @@ class RuleFiles:
                 await self._judge(seen, switch)
                 told()
 
-    def _removed(self, kept: Iterable[LoadedRule]) -> list[LoadedRule]:
+    def _removed(self, kept: Iterable[Rule]) -> list[Rule]:
         there = {rule.name for rule in self.rules.rules} - self.rules.removed
         return [rule for rule in kept if rule.name not in there]
 

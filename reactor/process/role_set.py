@@ -36,8 +36,8 @@ from reactor.runtime.supervise import Loops, ended, forever
 from reactor.settings.model import Settings
 from rules.engine.routing import Routing
 from rules.kinds.workload.preservation import paths_of
+from rules.loader import RuleSet
 from rules.rulefile.lint.coverage import clusters_of
-from rules.rulefile.loader import RuleSet
 from rules.rulefile.model import TrafficFailover
 from rules.rulefile.sources import AlertmanagerWebhook
 from rules.rulefile.workload import ClusterTaint, WorkloadFailover
@@ -118,7 +118,8 @@ class RoleSet:
 
     async def _executor(self) -> None:
         from reactor.actions.background import BackgroundTasks
-        from reactor.actions.catalog import CarrierContext, carry_out
+        from reactor.actions.carrier_context import CarrierContext
+        from reactor.actions.catalog import carry_out
         from reactor.actions.karmada.control_plane import ControlPlane
         from reactor.actions.workload.templates import BusTemplates
         from reactor.execute.executor import Executor

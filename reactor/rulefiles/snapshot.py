@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from reactor.runtime.errors import SettingsError
 from reactor.runtime.textfiles import text_of
+from rules.loader import RuleSet, load
 from rules.rulefile.isolation import StepName, ZoneIsolation
-from rules.rulefile.kinds import LoadedRule, LoadedSource
-from rules.rulefile.loader import RuleSet, load
-from rules.rulefile.model import TrafficFailover
+from rules.rulefile.model import Rule, TrafficFailover
 from rules.rulefile.sources import (
     AlertmanagerWebhook,
     ClusterProbe,
     EndpointsWatch,
     LeaseWatch,
+    LoadedSource,
     NodeWatch,
     PrometheusQuery,
     WorkloadWatch,
@@ -90,7 +90,7 @@ def load_for(settings: Settings, snapshot: Snapshot | None = None) -> RuleSet:
     return rules
 
 
-def with_removed(rules: RuleSet, kept: Iterable[LoadedRule], settings: Settings) -> RuleSet:
+def with_removed(rules: RuleSet, kept: Iterable[Rule], settings: Settings) -> RuleSet:
     """Give the rules of the files, and those of the `kept` that are in no file any more, for their way back.
 
     One that asks for what the settings do not have any more is left out, and told.
@@ -146,7 +146,7 @@ class _Ask(NamedTuple):
     section: str = "clusters"
 
 
-def _asked_by_rule(rule: LoadedRule, settings: Settings) -> Iterator[_Ask]:
+def _asked_by_rule(rule: Rule, settings: Settings) -> Iterator[_Ask]:
     """Clusters of a WorkloadFailover are none of it: more may be placed on than we reach, and the executor warns."""
     if isinstance(rule, TrafficFailover) and rule.route.in_cluster:
         yield _Ask("route.cluster", rule.route.cluster)

@@ -20,8 +20,8 @@ from reactor.runtime.errors import ReactorError
 from reactor.runtime.retry_backoff import RetryBackoff
 from reactor.runtime.supervise import forever, innermost
 from reactor.sources.source_context import SourceContext
-from rules.rulefile.kinds import LoadedSource
 from rules.rulefile.model import RouteSelection
+from rules.rulefile.sources import LoadedSource
 
 FOLDERS = ("probes", "kubernetes", "prometheus")
 """Where the modules are: `run(source, world)` of `tcp_probe` in one of them runs a TcpProbe."""

@@ -24,7 +24,7 @@ from reactor.views.rows import Row, action_rows, group_row, key_of, stamp
 from rules.core.group import Group
 from rules.engine.group_codec import load
 from rules.engine.pauses import PAUSES
-from rules.rulefile.loader import RuleSet
+from rules.loader import RuleSet
 from rules.rulefile.model import Rule
 
 log = logging.getLogger(__name__)

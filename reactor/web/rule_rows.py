@@ -10,10 +10,10 @@ import yaml
 
 from reactor.views.rows import Row
 from reactor.web.board import Board
+from rules.loader import RuleSet
 from rules.rulefile.isolation import ZoneIsolation
-from rules.rulefile.kinds import LoadedRule
 from rules.rulefile.lint.coverage import Consumer, Producers, feeds, wants
-from rules.rulefile.loader import RuleSet
+from rules.rulefile.model import Rule
 from rules.rulefile.sources import Bound, PrometheusQuery
 from rules.rulefile.targets import matches
 
@@ -24,7 +24,8 @@ def rule_rows(board: Board, now: datetime) -> list[Row]:
     spoken = Producers(feeds(loaded.sources, loaded.rules))
     return [
         {
-            "name": rule.name, "kind": rule.kind, "mode": rule.mode.value, "place": loaded.places.get(rule.name, ""),
+            "name": rule.name, "kind": type(rule).__name__, "mode": rule.mode.value,
+            "place": loaded.places.get(rule.name, ""),
             "tolerationSeconds": rule.toleration_seconds, "recoverySeconds": rule.recovery_seconds,
             "removed": rule.name in loaded.removed, "text": _text(rule), "coverage": _coverage(rule, spoken),
             "states": Counter(row["state"] for row in rows if row["rule"] == rule.name),
@@ -46,12 +47,12 @@ def metrics_of(rules: RuleSet, signals: Set[str]) -> list[Row]:
     ]  # fmt: skip
 
 
-def _text(rule: LoadedRule) -> str:
+def _text(rule: Rule) -> str:
     """Give a rule as a rule file has it."""
     return yaml.safe_dump(rule.model_dump(mode="json", by_alias=True, exclude_unset=True), sort_keys=False)
 
 
-def _coverage(rule: LoadedRule, spoken: Producers) -> list[Row]:
+def _coverage(rule: Rule, spoken: Producers) -> list[Row]:
     """Give what a rule waits to hear of, with the sources of the rule files that may speak of it."""
     return [
         {"target": target, "sources": sorted({one.source.name if one.source is not None else one.signal

@@ -28,6 +28,8 @@ class RuleKind(Generic[R, S]):
     """The functions of one kind; each takes the rule first. Its state changes by facts, outcomes and time, never by
     deciding."""
 
+    model: type[R]
+    """What a rule file says of one of its rules."""
     because: frozenset[Because]
     """Why its rules act."""
     holds: frozenset[Held]

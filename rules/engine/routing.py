@@ -26,8 +26,8 @@ from rules.catalog import actors, kind_of
 from rules.core.index import Index, Path, pattern_of
 from rules.core.interests import path_of
 from rules.limits.limiters import GuardsByRule
+from rules.loader import RuleSet
 from rules.rulefile.guards import FileGuard
-from rules.rulefile.loader import RuleSet
 from rules.rulefile.model import Rule
 from rules.rulefile.sources import Source
 from rules.rulefile.targets import matches

@@ -198,6 +198,7 @@ def _target(fact: Cluster) -> str:
 
 
 KIND: RuleKind[LimiterRule, LimiterState] = RuleKind(
+    model=LimiterRule,
     because=frozenset(),
     holds=frozenset(),
     actions=(),

@@ -8,7 +8,7 @@ from datetime import datetime
 
 from bus.messages import Health, Observation
 from rules.engine.routing import Routing
-from rules.rulefile.loader import RuleSet
+from rules.loader import RuleSet
 from rules.rulefile.matchers import Matchers
 from rules.rulefile.model import Rule
 from rules.rulefile.sources import AlertmanagerWebhook

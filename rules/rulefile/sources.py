@@ -368,3 +368,4 @@ LoadedSource = (
     | AlertmanagerWebhook
 )
 """All kinds of sources that a rule file may hold."""
+AnySource = Annotated[LoadedSource, Field(discriminator="kind")]

@@ -21,10 +21,11 @@ from bus.subjects import key, token
 from reactor.alerts.alert import Alert
 from reactor.runtime.visible import visible
 from reactor.webhook.body import BadBody, read
+from rules import loader
 from rules.core.errors import InvalidFiles, InvalidHistory
 from rules.rehearsal import history
 from rules.rehearsal.testing import suite_loader as testreader
-from rules.rulefile import jsonpath, loader, selectors
+from rules.rulefile import jsonpath, selectors
 from rules.rulefile.matchers import BadMatcher, Matchers
 from rules.rulefile.promql import range_seconds
 from rules.rulefile.targets import BadTarget, check_pattern, check_target, check_template, encode_segment, fill, matches

@@ -22,13 +22,13 @@ from bus.topology import BUCKETS, STREAMS
 from reactor.cli.main import COMMANDS, cli
 from reactor.settings import model as settings
 from reactor.views.group_view import entry
+from rules import loader
 from rules.core.group import Group, NoState
 from rules.core.reasons import Because, Held
 from rules.rehearsal import history
 from rules.rehearsal import simulation as play
 from rules.rehearsal.simulator import simulate
 from rules.rehearsal.testing import tester
-from rules.rulefile import loader
 from rules.rulefile.lint import hints as lint
 from rules.summary import GroupStatus
 

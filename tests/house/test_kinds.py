@@ -9,7 +9,7 @@ import ast
 import importlib
 import inspect
 import re
-from collections.abc import Collection, Mapping
+from collections import Counter
 from dataclasses import MISSING, fields, is_dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -19,28 +19,20 @@ from pydantic import Field
 
 import rules
 from bus.messages import Carrier
-from reactor.actions import catalog as carriers
 from reactor.sources import catalog as sources
-from rules.catalog import INTERNAL, KINDS
+from rules import catalog
+from rules.catalog import KINDS, MODELS
 from rules.core.group import Group, Member
 from rules.core.kind import RuleKind
 from rules.core.reasons import SENTENCES, Because, Held
-from rules.rehearsal.testing.possible import BECAUSE, HELD
+from rules.kinds.quorum.kind import QuorumRule
 from rules.rehearsal.world import promises, world_topology
 from rules.rulefile.guards import Guards
-from rules.rulefile.kinds import LoadedRule, LoadedSource
 from rules.rulefile.lint import coverage
 from rules.rulefile.model import Rule
-from rules.rulefile.sources import Source
+from rules.rulefile.sources import LoadedSource, Source
 
 ROOT = Path(rules.__file__).parent
-MODELS = frozenset(get_args(LoadedRule))
-TABLES: Mapping[str, Collection[type[Rule]]] = {
-    "rules/catalog.py, KINDS": KINDS.keys() - INTERNAL,
-    "the kind's `because`, by rules/rehearsal/testing/possible.py": BECAUSE,
-    "the kind's `holds`, by rules/rehearsal/testing/possible.py": HELD,
-    "rules/rehearsal/world/promises.py, _CHECKS": promises._CHECKS,
-}
 
 
 class Forgotten(Rule):
@@ -65,22 +57,22 @@ class NobodyRuns(Source):
     kind: Literal["NobodyRuns"] = "NobodyRuns"
 
 
-def missing(models: Collection[type[Rule]]) -> list[str]:
-    """Each table with the kinds that it has not, and those that it has too many."""
-    return [
-        f"{table}: {model.__name__}"
-        for table, known in TABLES.items()
-        for model in {*models, *known}
-        if not (model in models and model in known)
-    ]
+def test_every_folder_of_a_kind_is_in_the_catalog() -> None:
+    folders = {path.parent.name for path in (ROOT / "kinds").glob("*/__init__.py")}
+    listed = Counter(catalog._FOLDERS)
+    assert [f"rules/catalog.py, _FOLDERS: {name}" for name in sorted(folders - listed.keys())] == []
+    assert [name for name, times in listed.items() if times > 1 or name not in folders] == []
 
 
-def test_every_kind_of_rule_is_in_every_table() -> None:
-    assert missing(MODELS) == []
+def test_a_rule_file_calls_each_kind_by_the_name_of_its_model() -> None:
+    assert [get_args(model.model_fields["kind"].annotation) for model in MODELS] == [(one.__name__,) for one in MODELS]
 
 
-def test_a_kind_that_is_in_no_table_is_named_with_each_of_them() -> None:
-    assert sorted(missing({*MODELS, Remembered})) == sorted(f"{table}: Remembered" for table in TABLES)
+def test_what_a_kind_asks_for_is_checked_in_simulated_worlds() -> None:
+    for model in MODELS:
+        assert len(promises.checks_of(model)) == 2
+    with pytest.raises(LookupError, match=r"QuorumRule: rules/rehearsal/world/promises.py, _CHECKS has no action"):
+        promises.checks_of(QuorumRule)
 
 
 def test_a_kind_has_to_say_everything() -> None:
@@ -100,16 +92,20 @@ def test_a_kind_without_peers_cannot_be_written() -> None:
 
 def test_a_world_has_what_the_guards_of_an_unknown_kind_count() -> None:
     cast = world_topology.Topology((), tolerations={"service/east/shop/web": {0.0}})
-    watched = list(world_topology._watched(Remembered(name="x", toleration_seconds=5), cast))  # type: ignore[arg-type]
+    watched = list(world_topology._watched(Remembered(name="x", toleration_seconds=5), cast))
     assert ("service/east/shop/web", 5) in watched
 
 
 def test_a_rule_of_an_unknown_kind_is_warned_of_where_nothing_speaks_of_its_peers() -> None:
-    (want,) = coverage.wants(Remembered(name="x"))  # type: ignore[arg-type]
+    (want,) = coverage.wants(Remembered(name="x"))
     assert list(want.targets) == ["service/**"]
 
 
-def test_every_carrier_of_a_rule_file_carries_something_out() -> None:
+def test_every_carrier_has_its_word_in_rule_files() -> None:
+    from reactor.actions import catalog as carriers
+
+    folders = {path.parent.name for path in (ROOT.parent / "reactor" / "actions").glob("*/carrier.py")}
+    assert folders - {"zone"} == {word.lower() for word in carriers.CARRIERS}  # a ZoneStep names no carrier
     assert carriers.CARRIERS.keys() == set(get_args(Carrier))
 
 

@@ -17,7 +17,7 @@ import pytest
 from click.testing import CliRunner
 
 from reactor.cli.main import COMMANDS, cli
-from rules.rulefile.loader import schema
+from rules.loader import schema
 
 ROOT = Path(__file__).parents[2]
 INSTEAD = {

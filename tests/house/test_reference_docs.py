@@ -12,7 +12,7 @@ import pytest
 
 from reactor.cli.main import COMMANDS
 from rules.core.reasons import SENTENCES, Because, Held
-from rules.rulefile.loader import schema
+from rules.loader import schema
 
 ROOT = Path(__file__).parents[2]
 HINT = "run: .venv/bin/python scripts/gen-rule-reference.py"

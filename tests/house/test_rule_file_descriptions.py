@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from rules.rulefile.loader import schema
+from rules.loader import schema
 
 
 def keys() -> Iterator[tuple[str, Mapping[str, Any]]]:

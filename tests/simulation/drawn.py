@@ -6,7 +6,7 @@ import json
 import random
 from typing import Any
 
-from rules.rulefile.loader import RuleSet, load
+from rules.loader import RuleSet, load
 
 CLUSTERS = ["m1", "m2", "m3", "m4"]
 MODES = ("Directly", "Gracefully", "Never")

@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from rules.rulefile.loader import RuleSet, load
+from rules.loader import RuleSet, load
 
 LIBRARY = Path(__file__).resolve().parents[2] / "rules" / "library"
 CLUSTERS = ["member1", "member2", "member3"]

@@ -19,8 +19,8 @@ import click
 from reactor.cli.shared.files import count, find_rules, read_all, shown
 from reactor.cli.shared.printing import say
 from reactor.rulefiles.writer import named, rule_file
+from rules import loader
 from rules.core.errors import InvalidFiles, Problem
-from rules.rulefile import loader
 from rules.rulefile.yaml import Document, read
 from rules.rulefile.yaml import Path as At
 

@@ -6,7 +6,7 @@ from reactor.cli.shared.printing import say
 from reactor.rulefiles.snapshot import Snapshot
 from reactor.settings.model import Settings
 from rules.core.errors import InvalidFiles
-from rules.rulefile.loader import RuleSet, load
+from rules.loader import RuleSet, load
 
 
 def known_rules(settings: Settings) -> tuple[RuleSet, str]:

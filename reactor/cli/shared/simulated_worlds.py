@@ -11,10 +11,10 @@ import click
 
 from bus.messages import Mode
 from reactor.cli.shared.printing import as_table, as_yaml
+from rules.loader import RuleSet
 from rules.rehearsal.world.play import play_world
 from rules.rehearsal.world.shrink import shortest
 from rules.rehearsal.world.world_report import Worlds, as_json, lines
-from rules.rulefile.loader import RuleSet
 
 
 def run(rules: RuleSet, seed: int, seeds: int, hours: float, output: str) -> None:

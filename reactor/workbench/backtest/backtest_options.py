@@ -13,8 +13,8 @@ from reactor.settings import model as settings_
 from reactor.settings.model import Endpoint
 from reactor.workbench.backtest.history_builder import BacktestSpan
 from reactor.workbench.backtest.moments import BadMoment, moment, seconds
+from rules.loader import RuleSet
 from rules.rehearsal.backtest.backtester import SWEEPABLE, Sweep
-from rules.rulefile.loader import RuleSet
 from rules.rulefile.model import YEAR
 from rules.rulefile.sources import AlertmanagerWebhook, PrometheusQuery
 

@@ -35,7 +35,7 @@ def lines(done: Backtested) -> Iterator[str]:
 def _story(story: RuleTimeline, within: float) -> Iterator[str]:
     rule = story.rule
     yield (
-        f"{rule.name}  {rule.kind}, {rule.mode.value}, toleration {length(rule.toleration_seconds)}, "
+        f"{rule.name}  {type(rule).__name__}, {rule.mode.value}, toleration {length(rule.toleration_seconds)}, "
         f"recovery {length(rule.recovery_seconds)}"
     )
     yield from (f"  {text}" for text in summary(numbers([story], {rule.name: within}), within))

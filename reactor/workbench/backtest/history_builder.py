@@ -16,9 +16,9 @@ from reactor.workbench.backtest.prometheus_gaps import NEWEST_SCRAPE, Outages, o
 from reactor.workbench.backtest.query_observations import observations
 from reactor.workbench.backtest.value_runs import ChunkResult
 from rules.kinds.traffic.route_interests import explicit_targets, named_ref
+from rules.loader import RuleSet
 from rules.rehearsal.simulation import at
-from rules.rulefile.loader import LoadedRule, RuleSet
-from rules.rulefile.model import Notification, TrafficFailover
+from rules.rulefile.model import Notification, Rule, TrafficFailover
 from rules.rulefile.sources import AlertmanagerWebhook, PrometheusQuery, Quorum
 from rules.rulefile.targets import matches
 from rules.rulefile.workload import ClusterTaint
@@ -150,7 +150,7 @@ class BacktestPlan:
                 ),
             )
 
-    def _signal(self, rule: LoadedRule, target: str) -> str:
+    def _signal(self, rule: Rule, target: str) -> str:
         """The signal of the source that may say otherwise later, so that its word replaces what was assumed."""
         for source in self.sources:
             if source.says in (rule.signals or (source.says,)) and fits(source.target, target):
@@ -170,7 +170,7 @@ def fits(template: str, target: str) -> bool:
     return fnmatchcase(target, "".join(pattern))
 
 
-def _targets(rule: LoadedRule) -> Iterable[str]:
+def _targets(rule: Rule) -> Iterable[str]:
     if not isinstance(rule, TrafficFailover):
         return ()
     ref = named_ref(rule)
@@ -185,7 +185,8 @@ def unplayable(rules: RuleSet) -> Iterator[str]:
         if isinstance(rule, Notification | ClusterTaint):
             continue
         if not isinstance(rule, TrafficFailover):
-            yield f"rule {rule.name}: Prometheus knows no inventory of what a {rule.kind} acts on: it does nothing"
+            kind = type(rule).__name__
+            yield f"rule {rule.name}: Prometheus knows no inventory of what a {kind} acts on: it does nothing"
         elif named_ref(rule) is None:
             yield f"rule {rule.name}: selects its routes by label, and Prometheus knows no routes: not played"
         elif rule.backends is None:

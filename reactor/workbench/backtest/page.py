@@ -77,7 +77,7 @@ def _stories(played: Played, done: Backtested) -> Iterator[str]:
     for number, (name, story) in enumerate(played.stories.items()):
         rule, within = story.rule, done.within[name]
         yield f'<h2 id="rule-{number}">{escape(name)}</h2>'
-        words = f"{rule.kind}, {rule.mode.value}, toleration {length(rule.toleration_seconds)}"
+        words = f"{type(rule).__name__}, {rule.mode.value}, toleration {length(rule.toleration_seconds)}"
         yield f'<p class="dim">{escape(words)}, recovery {escape(length(rule.recovery_seconds))}</p>'
         said = [*summary(numbers([story], {name: within}), within), *depends(story)]
         yield from (f"<p>{escape(text)}</p>" for text in said)

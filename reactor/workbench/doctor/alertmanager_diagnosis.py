@@ -11,7 +11,7 @@ from reactor.clients.alertmanager_api import Alertmanager
 from reactor.runtime.errors import ReactorError
 from reactor.settings.model import Endpoint, Settings
 from reactor.workbench.doctor.finding import Finding, Findings, limited
-from rules.rulefile.loader import LoadedParts
+from rules.loader import LoadedParts
 from rules.rulefile.sources import AlertmanagerWebhook
 
 GROUP = "alertmanager"

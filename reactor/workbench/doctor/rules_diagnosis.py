@@ -11,7 +11,7 @@ from reactor.runtime.threads import FILES
 from reactor.settings.model import Settings
 from reactor.workbench.doctor.finding import Finding, Findings, limited, of_problem, of_problems
 from rules.core.errors import Problem
-from rules.rulefile.loader import LoadedParts, examine
+from rules.loader import LoadedParts, examine
 
 GROUP = "rules"
 NOT_FED = "not-fed"

@@ -22,7 +22,7 @@ from reactor.workbench.livecheck.live_servers import Servers
 from reactor.workbench.livecheck.live_workloads import Sought
 from reactor.workbench.livecheck.livecheck_run import ask_cluster, ask_prometheus
 from reactor.workbench.livecheck.server_questions import jobs
-from rules.rulefile.loader import LoadedParts
+from rules.loader import LoadedParts
 
 CLOCKS_APART_SECONDS = 1.0
 """Beyond the second to which a Date is cut. NTP leaves less between two machines."""

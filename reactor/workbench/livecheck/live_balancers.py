@@ -10,7 +10,7 @@ from reactor.clients.balancers.connected import LoadBalancers
 from reactor.runtime.errors import ReactorError
 from reactor.workbench.livecheck.live import Site
 from rules.core.errors import Problem
-from rules.rulefile.loader import LoadedParts
+from rules.loader import LoadedParts
 from rules.rulefile.model import TrafficFailover
 
 

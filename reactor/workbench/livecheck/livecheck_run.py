@@ -17,7 +17,7 @@ from reactor.workbench.livecheck.live_servers import Servers, servers
 from reactor.workbench.livecheck.live_workloads import Sought
 from reactor.workbench.livecheck.server_questions import jobs, notifiers
 from rules.core.errors import Problem
-from rules.rulefile.loader import LoadedParts
+from rules.loader import LoadedParts
 
 AT_ONCE = 16
 """Servers that are asked at the same time."""

@@ -10,12 +10,11 @@ from reactor.workbench.livecheck import live_routes, live_series, live_watches, 
 from reactor.workbench.livecheck.live import ClusterJob, Job, PrometheusJob, Site
 from reactor.workbench.livecheck.live_workloads import Sought
 from rules.core.errors import Problem
+from rules.loader import LoadedParts
 from rules.rulefile.isolation import ZoneIsolation
-from rules.rulefile.kinds import LoadedRule, LoadedSource
-from rules.rulefile.loader import LoadedParts
-from rules.rulefile.model import TrafficFailover
+from rules.rulefile.model import Rule, TrafficFailover
 from rules.rulefile.route_kinds import RouteKinds
-from rules.rulefile.sources import AlertmanagerWebhook, PrometheusQuery
+from rules.rulefile.sources import AlertmanagerWebhook, LoadedSource, PrometheusQuery
 from rules.rulefile.workload import ClusterTaint, WorkloadFailover
 
 
@@ -51,9 +50,7 @@ def _of_source(source: LoadedSource, site: Site) -> Iterator[Job]:
             yield ClusterJob(source.cluster, site.at("cluster"), partial(live_watches.ask, source=source, site=site))
 
 
-def _of_rule(
-    rule: LoadedRule, site: Site, known: Sequence[str], sought: list[Sought], custom: RouteKinds
-) -> Iterator[Job]:
+def _of_rule(rule: Rule, site: Site, known: Sequence[str], sought: list[Sought], custom: RouteKinds) -> Iterator[Job]:
     match rule:
         case TrafficFailover() if rule.route.in_cluster:
             ask = partial(live_routes.ask, rule=rule, site=site, custom=custom)

@@ -11,11 +11,10 @@ from reactor.sources.kubernetes.workload_kinds import BUILT_IN
 from reactor.workbench.rights import needed
 from reactor.workbench.rights.grant import LOOKS, Grant, Needs
 from rules.rulefile.isolation import ZoneIsolation
-from rules.rulefile.kinds import LoadedRule, LoadedSource
 from rules.rulefile.lint.coverage import clusters_of
-from rules.rulefile.model import TrafficFailover
+from rules.rulefile.model import Rule, TrafficFailover
 from rules.rulefile.route_kinds import kind_of
-from rules.rulefile.sources import EndpointsWatch, LeaseWatch, NodeWatch, WorkloadWatch
+from rules.rulefile.sources import EndpointsWatch, LeaseWatch, LoadedSource, NodeWatch, WorkloadWatch
 from rules.rulefile.workload import ClusterTaint, WorkloadFailover
 
 ACTS = frozenset({Mode.ENFORCE, Mode.APPROVE})
@@ -31,7 +30,7 @@ class Right(NamedTuple):
 
 
 def rights(
-    sources: Sequence[LoadedSource], rules: Sequence[LoadedRule], settings: Settings, *, as_if_enforced: bool = False
+    sources: Sequence[LoadedSource], rules: Sequence[Rule], settings: Settings, *, as_if_enforced: bool = False
 ) -> set[Right]:
     """Give what they need. `as_if_enforced`: count rules in DryRun as if they acted.
 
@@ -70,7 +69,7 @@ def _of_source(source: LoadedSource) -> Iterator[tuple[str, Grant]]:
         yield source.cluster, grant
 
 
-def _of_rule(rule: LoadedRule, settings: Settings) -> Iterator[tuple[str, Needs]]:
+def _of_rule(rule: Rule, settings: Settings) -> Iterator[tuple[str, Needs]]:
     plane = settings.karmada.cluster
     match rule:
         case TrafficFailover() if rule.route.in_cluster:

@@ -135,6 +135,7 @@ def says(
 
 
 KIND: RuleKind[ClusterTaint, TaintState] = RuleKind(
+    model=ClusterTaint,
     because=frozenset({Because.TARGET_CHANGED}),
     holds=frozenset({Held.TARGET_UNKNOWN}),
     actions=(SetTaints,),

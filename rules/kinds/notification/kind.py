@@ -69,6 +69,7 @@ def covers(rule: Notification, target: str) -> bool:
 
 
 KIND: RuleKind[Notification, NotificationState] = RuleKind(
+    model=Notification,
     because=frozenset({Because.TARGET_CHANGED}),
     holds=frozenset(),
     actions=(),

@@ -191,6 +191,7 @@ def _again_at(rule: QuorumRule, said: Judgement) -> datetime:
 
 
 KIND: RuleKind[QuorumRule, QuorumState] = RuleKind(
+    model=QuorumRule,
     because=frozenset(),
     holds=frozenset(),
     actions=(),

@@ -136,6 +136,7 @@ def reset(_rule: TrafficFailover, group: TrafficGroup) -> TrafficGroup:
 
 
 KIND: RuleKind[TrafficFailover, TrafficState] = RuleKind(
+    model=TrafficFailover,
     because=frozenset(
         {
             Because.PRIMARY_UNHEALTHY,

@@ -150,6 +150,7 @@ def _is_meant(group: WorkloadGroup) -> bool:
 
 
 KIND: RuleKind[WorkloadFailover, WorkloadState] = RuleKind(
+    model=WorkloadFailover,
     because=frozenset(
         {
             Because.CLUSTER_UNHEALTHY,

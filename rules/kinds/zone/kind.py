@@ -197,6 +197,7 @@ def reset(_rule: ZoneIsolation, group: ZoneGroup) -> ZoneGroup:
 
 
 KIND: RuleKind[ZoneIsolation, ZoneState] = RuleKind(
+    model=ZoneIsolation,
     because=frozenset(
         {
             Because.ZONE_UNHEALTHY,

@@ -14,13 +14,13 @@ from rules.core.actions import in_words
 from rules.rehearsal.backtest.compare import Pair
 from rules.rehearsal.backtest.rule_story import Act, Move, Played, RuleTimeline, ToleratedOutage, Wait
 from rules.rehearsal.simulation import at
-from rules.rulefile.loader import LoadedRule
+from rules.rulefile.model import Rule
 
 False_ = Mapping[str, float]
 """Rule to seconds: how soon after a failover a recovery makes it a false one."""
 
 
-def false_within(rules: Iterable[LoadedRule]) -> dict[str, float]:
+def false_within(rules: Iterable[Rule]) -> dict[str, float]:
     """Give, for each rule, recoverySeconds + tolerationSeconds as they are written.
 
     A target that is good again so soon would have been served as well by waiting as long again as the rule did, and
@@ -136,7 +136,8 @@ def as_json(
 def _rule(story: RuleTimeline, within: False_) -> dict[str, Any]:
     rule = story.rule
     return {
-        "rule": rule.name, "kind": rule.kind, "mode": rule.mode.value, "tolerationSeconds": rule.toleration_seconds,
+        "rule": rule.name, "kind": type(rule).__name__, "mode": rule.mode.value,
+        "tolerationSeconds": rule.toleration_seconds,
         "recoverySeconds": rule.recovery_seconds, "falseWithinSeconds": within[rule.name],
         **_numbers(numbers([story], within)),
         "targets": [

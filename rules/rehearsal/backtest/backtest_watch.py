@@ -30,8 +30,7 @@ from rules.rehearsal.backtest.rule_story import (
     Wait,
 )
 from rules.rehearsal.simulation import Emitted, second
-from rules.rulefile.loader import LoadedRule
-from rules.rulefile.model import Notification, TrafficFailover
+from rules.rulefile.model import Notification, Rule, TrafficFailover
 from rules.rulefile.workload import ClusterTaint
 
 _COLUMN = {Health.HEALTHY: HEALTHY, Health.UNKNOWN: UNKNOWN, Health.UNHEALTHY: UNHEALTHY}
@@ -56,7 +55,7 @@ class BacktestWatch:
     """Notes for all rules of one play."""
 
     def __init__(
-        self, rules: Iterable[LoadedRule], first: float, until: float, blind: Mapping[str, Mapping[str, str]],
+        self, rules: Iterable[Rule], first: float, until: float, blind: Mapping[str, Mapping[str, str]],
         asking: Collection[str],
     ) -> None:  # fmt: skip
         """`blind`: by rule, the signals that need traffic. `asking`: the rules that ask people."""
@@ -169,7 +168,7 @@ class BacktestWatch:
         seen.since = until
 
 
-def primary_target(rule: LoadedRule) -> str | None:
+def primary_target(rule: Rule) -> str | None:
     """Whose health decides whether a rule acts; None: it reads that from its route."""
     if not isinstance(rule, TrafficFailover) or (ref := named_ref(rule)) is None or not rule.backends:
         return None
@@ -177,7 +176,7 @@ def primary_target(rule: LoadedRule) -> str | None:
     return first.target or service_target(ref, first.service)
 
 
-def _home(rule: LoadedRule, action: Action, seen: _Seen | None) -> bool:
+def _home(rule: Rule, action: Action, seen: _Seen | None) -> bool:
     """Whether the action leads to the healthy state: only the primary has weight, or the target is taken as good."""
     if not isinstance(action, SetWeights) or not isinstance(rule, TrafficFailover):
         return seen is None or not seen.settled_bad

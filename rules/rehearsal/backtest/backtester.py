@@ -13,12 +13,12 @@ from itertools import chain, groupby
 from bus.messages import Fact, Mode
 from rules.engine.routing import Routing
 from rules.limits.limiters import limits_of
+from rules.loader import RuleSet
 from rules.rehearsal.backtest.backtest_watch import BacktestWatch, Recorder
 from rules.rehearsal.backtest.rule_story import Played
 from rules.rehearsal.simulation import Emitted, Simulator, assumed_routes, at
 from rules.rulefile.checks import traffic_checks
-from rules.rulefile.loader import LoadedRule, RuleSet
-from rules.rulefile.model import TrafficFailover
+from rules.rulefile.model import Rule, TrafficFailover
 
 Past = Callable[[], Iterable[tuple[float, Fact]]]
 """Gives the facts from the beginning, sorted by second, each time that it is called."""
@@ -62,7 +62,7 @@ def backtest(rules: RuleSet, past: Iterable[tuple[float, Fact]], *, first: float
     return Played(first, until, watch.stories, heard)
 
 
-def asks_people(rule: LoadedRule, rules: RuleSet) -> bool:
+def asks_people(rule: Rule, rules: RuleSet) -> bool:
     """Whether a rule asks for a yes before it begins something."""
     guarded = any(guards.approval is not None for guards in limits_of(rule, rules.guards).own)
     return rule.mode is Mode.APPROVE or (guarded and rule.mode is Mode.ENFORCE)
@@ -76,19 +76,19 @@ def unasked(rules: RuleSet) -> RuleSet:
     )  # fmt: skip
 
 
-def _unasked(rule: LoadedRule) -> LoadedRule:
+def _unasked(rule: Rule) -> Rule:
     mode = Mode.ENFORCE if rule.mode is Mode.APPROVE else rule.mode
     guards = rule.guards.model_copy(update={"approval": None}) if rule.guards is not None else None
     return rule.model_copy(update={"mode": mode, "guards": guards})
 
 
-def blind(rule: LoadedRule, rules: RuleSet) -> Mapping[str, str]:
+def blind(rule: Rule, rules: RuleSet) -> Mapping[str, str]:
     """Give the signals of a rule that need the traffic which it moves, and why."""
     return traffic_checks.blind_signals(rule, rules.sources) if isinstance(rule, TrafficFailover) else {}
 
 
 def said_of(
-    rules: Sequence[LoadedRule],
+    rules: Sequence[Rule],
     past: Iterable[tuple[float, Fact]],
     *,
     first: float,

@@ -9,8 +9,7 @@ from enum import StrEnum
 from bus.messages import Action, SetWeights
 from rules.core.reasons import Because
 from rules.rulefile.failback_policy import FailbackMode
-from rules.rulefile.loader import LoadedRule
-from rules.rulefile.model import TrafficFailover
+from rules.rulefile.model import Rule, TrafficFailover
 
 COLUMNS = 1000
 """How finely a target's health is kept for the picture: in this many parts of the range, each with its worst."""
@@ -98,7 +97,7 @@ class Lane:
 class RuleTimeline:
     """One rule's part."""
 
-    rule: LoadedRule
+    rule: Rule
     blind: Mapping[str, str] = field(default_factory=dict)
     """Signals that know nothing of a backend without traffic, and why: what they say of the time in which the rule
     would have moved it away was read with all the traffic."""

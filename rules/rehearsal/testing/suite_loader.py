@@ -14,11 +14,11 @@ from pydantic import ValidationError
 from bus.messages import Health, Observation
 from rules.core.errors import InvalidFiles, Problem
 from rules.engine.routing import Routing
+from rules.loader import RuleSet
+from rules.loader import load as load_rules
 from rules.rehearsal.simulation import at
 from rules.rehearsal.testing.model import FILES_MAX, TOP, Happening, OutcomeGiven, RuleTest, adapter
 from rules.rulefile import findings
-from rules.rulefile.loader import RuleSet
-from rules.rulefile.loader import load as load_rules
 from rules.rulefile.model import API_VERSION
 from rules.rulefile.yaml import Document, Path, read
 

@@ -15,6 +15,7 @@ from rules.engine.decide import Decision
 from rules.engine.evidence import Lack
 from rules.engine.groups import GroupStore
 from rules.engine.routing import Routing
+from rules.loader import RuleSet
 from rules.rehearsal.simulation import Emitted, Simulator, assumed_routes
 from rules.rehearsal.simulation import at as at_
 from rules.rehearsal.simulation import second as second_
@@ -27,7 +28,6 @@ from rules.rehearsal.world.rehearsal import Asked, rehearsed
 from rules.rehearsal.world.truth import Truth
 from rules.rehearsal.world.world import world
 from rules.rehearsal.world.world_topology import cast, enforced
-from rules.rulefile.loader import RuleSet
 
 Heard = tuple[float, Fact]
 

@@ -12,8 +12,19 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from bus.messages import Action, DecisionRecord, Fact, Health, Notify, Observation, SetTaints, SetWeights, ZoneStep
-from rules.catalog import INTERNAL, kind_of
+from bus.messages import (
+    Action,
+    DecisionRecord,
+    Fact,
+    Health,
+    Notify,
+    Observation,
+    Place,
+    SetTaints,
+    SetWeights,
+    ZoneStep,
+)
+from rules.catalog import INTERNAL, KINDS, kind_of
 from rules.core.reasons import Because, Held
 from rules.engine.decide import Decision
 from rules.engine.routing import Routing
@@ -28,22 +39,31 @@ from rules.rehearsal.world.checkers.workload_promises import moved, unplaced
 from rules.rehearsal.world.checkers.zone_promises import isolated, unisolated
 from rules.rehearsal.world.told import UNDOABLE, WorldLog
 from rules.rehearsal.world.truth import Truth
-from rules.rulefile.isolation import ZoneIsolation
-from rules.rulefile.model import Notification, Rule, TrafficFailover
-from rules.rulefile.workload import ClusterTaint, WorkloadFailover
+from rules.rulefile.model import Rule
 
 SAMPLE = 60.0
 """Every so many seconds it is looked whether something was lost."""
 _WORDS = {*Because, *Held}
 Checks = tuple[Callable[[Any], Iterable[Violation]], Callable[[WorldLog, Any, float], Iterable[Violation]]]
-_CHECKS: dict[type[Rule], Checks] = {
-    TrafficFailover: (weighted, unmoved),
-    WorkloadFailover: (moved, unplaced),
-    ZoneIsolation: (isolated, unisolated),
-    ClusterTaint: (tainted, untold),
-    Notification: (notified, untold),
+_CHECKS: dict[type[Action], Checks] = {
+    SetWeights: (weighted, unmoved),
+    Place: (moved, unplaced),
+    ZoneStep: (isolated, unisolated),
+    SetTaints: (tainted, untold),
+    Notify: (notified, untold),
 }
-"""What each kind has to keep: whether what it asks for is right, and whether it has missed something."""
+"""What rules that ask for an action have to keep: whether what they ask for is right, and whether they miss any."""
+
+
+def checks_of(rule: type[Rule]) -> Checks:
+    """What rules of this kind have to keep, by the actions that they ask for. Raises LookupError: it asks for none that
+    a world checks."""
+    kind = KINDS[rule]
+    for action in (Notify,) if kind.tells else kind.actions:
+        if action in _CHECKS:
+            return _CHECKS[action]
+    msg = f"{rule.__name__}: rules/rehearsal/world/promises.py, _CHECKS has no action that it asks for"
+    raise LookupError(msg)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +123,7 @@ class Checker:
                 self._note(_named(question), action, now)
                 if not isinstance(action, Notify) or kind_of(rule).tells:
                     self._note(guarded(question), action, now)
-                    self._note(_CHECKS[type(rule)][0](question), action, now)
+                    self._note(checks_of(type(rule))[0](question), action, now)
                     self._note(founded(question), action, now)
                 self.told.ask(action)
             if fresh:
@@ -119,7 +139,7 @@ class Checker:
             for rule in self.routing.rules.values():
                 if type(rule) in INTERNAL or self.told.paused(rule.name):
                     continue
-                for finding in _CHECKS[type(rule)][1](self.told, rule, self._looked_at):
+                for finding in checks_of(type(rule))[1](self.told, rule, self._looked_at):
                     self.note(finding, self._looked_at, rule.name, finding.about)
 
     def _explained(self, decision: Decision, now: datetime) -> Violation:

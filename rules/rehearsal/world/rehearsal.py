@@ -12,10 +12,11 @@ from rules.catalog import kind_of
 from rules.engine.groups import GroupStore
 from rules.engine.routing import Routing
 from rules.limits.limiters import limits_of
+from rules.loader import RuleSet
 from rules.rehearsal.simulation import Emitted, Simulator
 from rules.rehearsal.simulation import at as at_
 from rules.rehearsal.world.checkers.promise_finding import Promise, Violation, content
-from rules.rulefile.loader import LoadedRule, RuleSet
+from rules.rulefile.model import Rule
 from rules.rulefile.workload import ClusterTaint, WorkloadFailover
 
 Asked = tuple[float, Action]
@@ -42,11 +43,11 @@ def rehearsed(
         yield Violation(Promise.REHEARSED, wrong), at, act
 
 
-def _dry(rule: LoadedRule) -> LoadedRule:
+def _dry(rule: Rule) -> Rule:
     return rule.model_copy(update={"mode": Mode.DRY_RUN}) if rule.mode is Mode.ENFORCE else rule
 
 
-def _first(rules: Iterable[LoadedRule], acts: Iterable[Asked]) -> dict[str, Asked]:
+def _first(rules: Iterable[Rule], acts: Iterable[Asked]) -> dict[str, Asked]:
     tells = {rule.name for rule in rules if kind_of(rule).tells}
     out: dict[str, Asked] = {}
     for at, act in acts:
@@ -55,7 +56,7 @@ def _first(rules: Iterable[LoadedRule], acts: Iterable[Asked]) -> dict[str, Aske
     return out
 
 
-def _alone(rule: LoadedRule, rules: RuleSet, live: dict[str, Asked]) -> bool:
+def _alone(rule: Rule, rules: RuleSet, live: dict[str, Asked]) -> bool:
     """Whether nothing that really happened before could have changed its first act: a turn taken, a taint put."""
     limits = limits_of(rule, rules.guards)
     if rule.mode is not Mode.ENFORCE or any(one.approval is not None for one in limits.own):

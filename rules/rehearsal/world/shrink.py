@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
+from rules.loader import RuleSet
 from rules.rehearsal.world.play import Heard, play_history
 from rules.rehearsal.world.promises import Broken
 from rules.rehearsal.world.truth import Truth
-from rules.rulefile.loader import RuleSet
 
 Item = TypeVar("Item")
 RUNS_MAX = 600

@@ -12,12 +12,11 @@ from dataclasses import dataclass, field, replace
 from bus.messages import Backend, Cluster, Mode, Route, RouteRef, Workload, ZoneInventory, Zones
 from rules.kinds.traffic.backends import service_target
 from rules.kinds.traffic.route_interests import named_ref
+from rules.loader import RuleSet
 from rules.rehearsal.simulation import START
 from rules.rehearsal.world.names import labels_for, labels_of, speaks_of, targets_of, values_of
 from rules.rulefile.isolation import ZoneIsolation
-from rules.rulefile.kinds import LoadedRule
-from rules.rulefile.loader import RuleSet
-from rules.rulefile.model import TrafficFailover
+from rules.rulefile.model import Rule, TrafficFailover
 from rules.rulefile.placement import ClusterAffinity
 from rules.rulefile.route_fleet import of_object
 from rules.rulefile.sources import AlertmanagerWebhook, Quorum, Source
@@ -48,7 +47,7 @@ class SignalGenerator:
 class Topology:
     """All that a world is made of."""
 
-    rules: tuple[LoadedRule, ...]
+    rules: tuple[Rule, ...]
     speakers: list[SignalGenerator] = field(default_factory=list)
     routes: dict[str, Route] = field(default_factory=dict)
     clusters: dict[str, Cluster] = field(default_factory=dict)
@@ -114,7 +113,7 @@ def _speakers(target: str, wanted: set[str], least: int, sources: Iterable[Sourc
     return [found[signal] for signal in sorted(found)]
 
 
-def _watched(rule: LoadedRule, cast: Topology) -> Iterator[tuple[str, float]]:
+def _watched(rule: Rule, cast: Topology) -> Iterator[tuple[str, float]]:
     """Give each target that a rule watches, with its toleration; bring in what exists around it."""
     match rule:
         case TrafficFailover():

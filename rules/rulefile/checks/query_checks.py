@@ -12,7 +12,7 @@ from rules.rulefile.targets import check_template
 from rules.rulefile.yaml import Document, Path
 
 if TYPE_CHECKING:
-    from rules.rulefile.kinds import LoadedSource
+    from rules.rulefile.sources import LoadedSource
 
 
 def source(item: LoadedSource, document: Document, at: Path) -> Iterator[Problem]:

@@ -24,9 +24,10 @@ from rules.rulefile.workload import ClusterTaint, WorkloadFailover
 from rules.rulefile.yaml import Document, Path
 
 if TYPE_CHECKING:
-    from rules.rulefile.kinds import LoadedRule, LoadedSource
+    from rules.rulefile.model import Rule
+    from rules.rulefile.sources import LoadedSource
 
-Rules = Sequence[tuple["LoadedRule", Document, Path]]
+Rules = Sequence[tuple["Rule", Document, Path]]
 Sources = Sequence[tuple["LoadedSource", Document, Path]]
 
 
@@ -46,7 +47,7 @@ def names(entries: Iterable[tuple[Document, Path]], what: str) -> Iterator[Probl
         first.setdefault(name, f"{document.file}:{line}")
 
 
-def rule(item: LoadedRule, document: Document, at: Path) -> Iterator[Problem]:
+def rule(item: Rule, document: Document, at: Path) -> Iterator[Problem]:
     """Findings about one rule."""
     if isinstance(item, TrafficFailover):
         yield from _route(item, document, at)

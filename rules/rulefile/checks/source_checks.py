@@ -11,7 +11,7 @@ from rules.rulefile.targets import check_template, matches
 from rules.rulefile.yaml import Document, Path
 
 if TYPE_CHECKING:
-    from rules.rulefile.kinds import LoadedSource
+    from rules.rulefile.sources import LoadedSource
 
 READING_SECONDS = 2.0
 """What a reading of a ClusterProbe may take: four tries, 500 ms apart."""

@@ -15,7 +15,7 @@ from rules.rulefile.sources import AlertmanagerWebhook, PrometheusQuery
 from rules.rulefile.yaml import Document, Path
 
 if TYPE_CHECKING:
-    from rules.rulefile.kinds import LoadedSource
+    from rules.rulefile.sources import LoadedSource
 
 Rules = Sequence[tuple[TrafficFailover, Document, Path]]
 

@@ -17,7 +17,8 @@ from rules.rulefile.workload import ClusterTaint, WorkloadFailover
 from rules.rulefile.yaml import Path
 
 if TYPE_CHECKING:
-    from rules.rulefile.kinds import LoadedRule, LoadedSource
+    from rules.rulefile.model import Rule
+    from rules.rulefile.sources import LoadedSource
 
 KARMADA = "karmada"
 """The signal of a control plane's own inventory."""
@@ -79,7 +80,7 @@ class Producers:
         ]
 
 
-def feeds(sources: Iterable[LoadedSource], rules: Iterable[LoadedRule]) -> Iterator[Producer]:
+def feeds(sources: Iterable[LoadedSource], rules: Iterable[Rule]) -> Iterator[Producer]:
     """Give what these sources could say, and what the inventory of Karmada says where a rule needs one."""
     for source in sources:
         template = source.target
@@ -94,7 +95,7 @@ def feeds(sources: Iterable[LoadedSource], rules: Iterable[LoadedRule]) -> Itera
         yield Producer("workload/{cluster}/{namespace}/{kind}/{name}", KARMADA)
 
 
-def wants(rule: LoadedRule) -> Iterator[FeedNeed]:
+def wants(rule: Rule) -> Iterator[FeedNeed]:
     """Give what the rule has to hear of before it ever acts."""
     match rule:
         case TrafficFailover():
@@ -162,9 +163,7 @@ def _named(placement: Placement) -> list[tuple[str, Path]]:
     ]
 
 
-def readers(
-    rules: Iterable[LoadedRule], sources: Iterable[LoadedSource], guards: Iterable[FileGuard]
-) -> Iterator[Consumer]:
+def readers(rules: Iterable[Rule], sources: Iterable[LoadedSource], guards: Iterable[FileGuard]) -> Iterator[Consumer]:
     """Give all who listen to targets."""
     limited, defaults = False, dict[str, None]()
     for rule in rules:
@@ -192,7 +191,7 @@ def _peers(guards: Guards, defaults: Iterable[str]) -> Iterator[str]:
         yield from [guards.peers] if guards.peers is not None else defaults
 
 
-def lists_for(source: LoadedSource, rules: Iterable[LoadedRule]) -> bool:
+def lists_for(source: LoadedSource, rules: Iterable[Rule]) -> bool:
     """Whether a rule needs what the source tells besides health: zones with their nodes, copies of workloads."""
     match source:
         case NodeWatch():

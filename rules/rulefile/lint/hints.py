@@ -22,7 +22,8 @@ from rules.rulefile.yaml import Document, Path
 
 if TYPE_CHECKING:
     from rules.rulefile.guards import FileGuard
-    from rules.rulefile.kinds import LoadedRule, LoadedSource
+    from rules.rulefile.model import Rule
+    from rules.rulefile.sources import LoadedSource
 
 HINTS: Mapping[str, str] = {
     "no-recovery": "The rule goes back with the first Healthy observation: a target that flaps takes it along.",
@@ -37,7 +38,7 @@ HINTS: Mapping[str, str] = {
 """All hints, each with what it means."""
 FLAPS_SECONDS = 60
 """What is proposed for recoverySeconds."""
-Rules = Sequence[tuple["LoadedRule", Document, Path]]
+Rules = Sequence[tuple["Rule", Document, Path]]
 Sources = Sequence[tuple["LoadedSource", Document, Path]]
 
 
@@ -71,7 +72,7 @@ def _all(rules: Rules, sources: Sources, guards: Sequence[FileGuard]) -> Iterato
     yield from lint_pairs.workloads([(rule, doc, at) for rule, doc, at in acting if isinstance(rule, WorkloadFailover)])
 
 
-def _recovery(rule: LoadedRule, document: Document, at: Path) -> Iterator[Problem]:
+def _recovery(rule: Rule, document: Document, at: Path) -> Iterator[Problem]:
     """Whoever writes 0 means it."""
     goes_back = isinstance(rule, TrafficFailover | ClusterTaint)
     if goes_back and "recovery_seconds" not in rule.model_fields_set:
@@ -82,7 +83,7 @@ def _recovery(rule: LoadedRule, document: Document, at: Path) -> Iterator[Proble
         yield document.problem(at, message, severity="hint", hint="no-recovery")
 
 
-def _fed(rule: LoadedRule, document: Document, at: Path, said: Producers) -> Iterator[Problem]:
+def _fed(rule: Rule, document: Document, at: Path, said: Producers) -> Iterator[Problem]:
     with_signals = f" with a signal that it reads ({', '.join(rule.signals)})" if rule.signals else ""
     for want in wants(rule):
         missing = [
@@ -116,7 +117,7 @@ class _Window(NamedTuple):
     written: bool = True
 
 
-def _windows(rule: LoadedRule) -> Iterator[_Window]:
+def _windows(rule: Rule) -> Iterator[_Window]:
     if isinstance(rule, TrafficFailover | ClusterTaint | ZoneIsolation):
         targets = [target for want in wants(rule) for target in want.targets]
         written = "toleration_seconds" in rule.model_fields_set
@@ -133,7 +134,7 @@ def _windows(rule: LoadedRule) -> Iterator[_Window]:
             yield _Window(decision.toleration_seconds, here, [one for one in targets if one.startswith("workload/")])
 
 
-def _tolerations(rule: LoadedRule, document: Document, at: Path, said: Producers) -> Iterator[Problem]:
+def _tolerations(rule: Rule, document: Document, at: Path, said: Producers) -> Iterator[Problem]:
     for window in _windows(rule):
         slow: list[tuple[float, str, str]] = []
         listening = (Consumer(target, rule.signals) for target in window.targets)

@@ -10,10 +10,10 @@ from rules.rulefile.workload import ClusterTaint, WorkloadFailover
 from rules.rulefile.yaml import Document, Path
 
 if TYPE_CHECKING:
-    from rules.rulefile.kinds import LoadedRule
+    from rules.rulefile.model import Rule
 
 
-def signals(rules: Sequence[tuple[LoadedRule, Document, Path]]) -> Iterator[Problem]:
+def signals(rules: Sequence[tuple[Rule, Document, Path]]) -> Iterator[Problem]:
     """Say of each taint rule which workloads do not go by its signals."""
     moving = [rule.name for rule, _, _ in rules if isinstance(rule, WorkloadFailover) and rule.signals is None]
     for rule, document, at in rules:

@@ -13,7 +13,8 @@ import aiohttp
 import pytest
 
 from bus.messages import Action, Outcome, WorkloadRef
-from reactor.actions.catalog import CarrierContext, carry_out
+from reactor.actions.carrier_context import CarrierContext
+from reactor.actions.catalog import carry_out
 from reactor.clients.kubernetes import connect
 from reactor.clients.kubernetes_port import KubeApi
 from reactor.runtime.clock import Clock

@@ -12,7 +12,8 @@ import aiohttp
 import pytest
 
 from bus.messages import Mode, Outcome, SetWeights
-from reactor.actions.catalog import CarrierContext, carry_out
+from reactor.actions.carrier_context import CarrierContext
+from reactor.actions.catalog import carry_out
 from reactor.actions.traffic.weights import backends_of
 from reactor.clients.kubernetes_port import KubeApi
 from reactor.runtime.clock import Clock

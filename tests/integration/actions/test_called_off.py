@@ -10,7 +10,8 @@ import pytest
 
 from bus.messages import Action
 from bus.messages.placements import Eviction
-from reactor.actions.catalog import CarrierContext, carry_out
+from reactor.actions.carrier_context import CarrierContext
+from reactor.actions.catalog import carry_out
 from reactor.actions.execution import ExecutionContext
 from reactor.actions.karmada.control_plane import ControlPlane
 from reactor.actions.outcomes import Declined, Waited

@@ -10,7 +10,8 @@ from collections.abc import AsyncIterator, Callable
 import aiohttp
 import pytest
 
-from reactor.actions.catalog import CarrierContext, carry_out
+from reactor.actions.carrier_context import CarrierContext
+from reactor.actions.catalog import carry_out
 from reactor.clients.clusters import Clusters
 from reactor.clients.kubernetes_port import KubeApi
 from reactor.demo.kube import Delay, EmulatedCluster, Emulator, Fault

@@ -16,7 +16,7 @@ from reactor.demo.kube.faults import Fault, Forbid, StatusFault
 from reactor.runtime.clock import Clock
 from reactor.workbench.livecheck import SETTINGS
 from reactor.workbench.livecheck.livecheck_run import ask
-from rules.rulefile.loader import examine
+from rules.loader import examine
 from tests.e2e.control_plane import DEFINITIONS
 from tests.e2e.shop import Shop
 

@@ -16,7 +16,7 @@ from reactor.runtime.clock import Clock
 from reactor.settings.model import Settings
 from reactor.workbench.doctor import servers_diagnosis
 from reactor.workbench.doctor.finding import Finding
-from rules.rulefile.loader import examine
+from rules.loader import examine
 from tests.e2e.shop import Shop
 from tests.integration.against.test_clusters import RULES
 

@@ -18,9 +18,9 @@ from reactor.workbench.backtest.grid import CHUNK_POINTS
 from reactor.workbench.backtest.history_builder import BacktestPlan, BacktestSpan
 from reactor.workbench.backtest.page import page
 from reactor.workbench.backtest.prometheus_gaps import NEWEST_SCRAPE
+from rules import loader
 from rules.rehearsal.backtest.backtest_report import as_json
 from rules.rehearsal.backtest.backtester import Sweep
-from rules.rulefile import loader
 from tests.integration.backtest.recorded import Recorded, recorded, within
 
 START = 1_767_225_600

@@ -14,8 +14,8 @@ from reactor.workbench.backtest.backtest_run import BacktestRequest, run
 from reactor.workbench.backtest.history_builder import BacktestPlan, BacktestSpan
 from reactor.workbench.backtest.page import page
 from reactor.workbench.backtest.prometheus_gaps import NEWEST_SCRAPE
+from rules import loader
 from rules.rehearsal.backtest.backtester import Sweep
-from rules.rulefile import loader
 from tests.integration.backtest.browser import Browser, browsing
 from tests.integration.backtest.recorded import recorded
 

@@ -16,8 +16,8 @@ from reactor.workbench.backtest.alerts import FIRING
 from reactor.workbench.backtest.backtest_run import Backtested, BacktestRequest, run
 from reactor.workbench.backtest.history_builder import BacktestPlan, BacktestSpan, unplayable
 from reactor.workbench.backtest.prometheus_gaps import NEWEST_SCRAPE
-from rules.rulefile import loader
-from rules.rulefile.loader import RuleSet
+from rules import loader
+from rules.loader import RuleSet
 from tests.integration.backtest.recorded import Recorded, recorded, within
 
 START = 1_767_225_600

@@ -23,7 +23,7 @@ from reactor.execute.executor import Executor
 from reactor.route.publisher import FactPublisher
 from reactor.runtime.clock import Clock
 from rules.engine.routing import Routing
-from rules.rulefile.loader import load
+from rules.loader import load
 
 PARTITIONS = 8
 EAST, WEST = "service/east/shop/checkout", "service/west/shop/checkout"

@@ -27,7 +27,7 @@ from reactor.runtime.clock import Clock
 from rules.engine import signals
 from rules.engine.routing import Routing
 from rules.kinds.quorum.state import QuorumState
-from rules.rulefile.loader import load
+from rules.loader import load
 from tests.integration.roles.conftest import EAST, PARTITIONS, RULE, WEST, World, eventually
 
 OBJECT = RouteRef(cluster="east", kind="TrafficSplit", namespace="shop", name="checkout").object

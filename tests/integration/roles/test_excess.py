@@ -19,7 +19,7 @@ from reactor.route.router import Router
 from reactor.runtime import telemetry
 from reactor.runtime.clock import Clock
 from rules.engine.routing import Routing
-from rules.rulefile.loader import load
+from rules.loader import load
 from tests.integration.roles.conftest import PARTITIONS, RULE, eventually, running
 from tests.integration.roles.test_routing import Posts
 

@@ -22,7 +22,7 @@ from reactor.route.router import Router
 from reactor.runtime.clock import Clock
 from reactor.runtime.errors import SourceUnknown
 from rules.engine.routing import Routing
-from rules.rulefile.loader import load
+from rules.loader import load
 from tests.integration.roles.conftest import PARTITIONS, RULE, eventually, running
 
 POSTS = 100

@@ -15,7 +15,7 @@ from reactor.execute.executor import Executor
 from reactor.route.publisher import FactPublisher
 from reactor.runtime.clock import Clock
 from rules.engine.routing import Routing
-from rules.rulefile.loader import load
+from rules.loader import load
 from tests.integration.roles.conftest import PARTITIONS, World, eventually, running
 
 ROUTES = [f"web-{number}" for number in range(12)]

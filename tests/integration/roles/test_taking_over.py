@@ -15,7 +15,7 @@ from bus.messages import Backend, Health, Observation, Route, SetWeights
 from bus.topology import FACTS, GROUPS
 from reactor.route.publisher import FactPublisher
 from rules.engine.routing import Routing
-from rules.rulefile.loader import load
+from rules.loader import load
 from tests.integration.roles.conftest import PARTITIONS, World, eventually
 
 Make = Callable[..., AbstractAsyncContextManager[World]]

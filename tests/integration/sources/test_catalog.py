@@ -20,9 +20,16 @@ from reactor.sources.catalog import ELSEWHERE, module_of, start_all
 from reactor.sources.probes import http_probe
 from reactor.sources.source_context import SourceContext
 from reactor.sources.ticker import Ticker
-from rules.rulefile.kinds import LoadedSource
 from rules.rulefile.model import RouteSelection
-from rules.rulefile.sources import AlertmanagerWebhook, EndpointsWatch, HttpProbe, PrometheusQuery, Quorum, TcpProbe
+from rules.rulefile.sources import (
+    AlertmanagerWebhook,
+    EndpointsWatch,
+    HttpProbe,
+    LoadedSource,
+    PrometheusQuery,
+    Quorum,
+    TcpProbe,
+)
 from tests.clock import HandClock
 from tests.integration.sources.conftest import Heard
 

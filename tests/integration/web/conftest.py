@@ -17,7 +17,7 @@ from reactor.process.app import App
 from reactor.route.publisher import FactPublisher
 from reactor.settings.model import Settings
 from rules.engine.routing import Routing
-from rules.rulefile.loader import load
+from rules.loader import load
 
 ROLES = frozenset({"decider", "router", "web"})
 EAST, WEST = "service/east/shop/checkout", "service/west/shop/checkout"

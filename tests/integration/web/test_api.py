@@ -23,7 +23,7 @@ from reactor.web.api_document import document
 from reactor.web.board import Board, framed
 from rules.core.group import Group, NoState
 from rules.engine.group_codec import dump
-from rules.rulefile.loader import RuleSet
+from rules.loader import RuleSet
 from tests.integration.web.conftest import EAST, Scene, Start, settings
 
 

@@ -10,7 +10,7 @@ from random import Random
 
 from reactor.audit.object_history import RouteHistory, Run, Span, Write
 from rules.engine.routing import Routing
-from rules.rulefile.loader import load
+from rules.loader import load
 from tests.simulation.fleet.cluster import CLUSTER, NAMESPACE, Cluster
 from tests.simulation.fleet.draw import CALM
 from tests.simulation.fleet.faults import Faults

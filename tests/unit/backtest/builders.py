@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from reactor.workbench.backtest.grid import Chunk
 from reactor.workbench.backtest.value_runs import ChunkResult, series_of
-from rules.rulefile import loader
-from rules.rulefile.loader import RuleSet
+from rules import loader
+from rules.loader import RuleSet
 
 STEP = 30
 

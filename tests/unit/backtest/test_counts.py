@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from reactor.workbench.backtest.backtest_run import Backtested
 from reactor.workbench.backtest.backtest_text import lines
+from rules.loader import RuleSet, load
 from rules.rehearsal.backtest.backtest_report import as_json, false_within, numbers
 from rules.rehearsal.backtest.backtester import Sweep, backtest, sweep
-from rules.rulefile.loader import RuleSet, load
 from tests.unit.backtest.test_story import H, U, seen
 
 EVENTS = [

@@ -7,9 +7,9 @@ import pytest
 from reactor.workbench.backtest.backtest_run import Backtested
 from reactor.workbench.backtest.backtest_text import lines
 from reactor.workbench.backtest.page import page
+from rules.loader import load
 from rules.rehearsal.backtest.backtest_report import as_json, false_within
 from rules.rehearsal.backtest.backtester import backtest
-from rules.rulefile.loader import load
 from tests.unit.backtest.test_story import H, U, seen
 
 RATIO = "rate(bad[1m]) / rate(all[1m])"

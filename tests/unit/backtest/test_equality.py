@@ -21,9 +21,9 @@ from reactor.workbench.backtest.label_targets import Targets
 from reactor.workbench.backtest.prometheus_gaps import Outages
 from reactor.workbench.backtest.query_observations import observations
 from rules.core.actions import in_words
+from rules.loader import RuleSet
 from rules.rehearsal.backtest.backtester import backtest
 from rules.rehearsal.simulation import START, Emitted, play, second
-from rules.rulefile.loader import RuleSet
 from rules.rulefile.sources import PrometheusQuery
 from tests.clock import HandClock
 from tests.unit.backtest.builders import STEP, Values, answer, chunk, rules, text

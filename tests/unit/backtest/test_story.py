@@ -9,12 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bus.messages import Health, Mode, Notify, Observation
+from rules.loader import RuleSet, load
 from rules.rehearsal.backtest.backtest_report import as_json, false_within, numbers
 from rules.rehearsal.backtest.backtester import Sweep, backtest, sweep
 from rules.rehearsal.backtest.compare import MOVED_SECONDS_MAX, compare
 from rules.rehearsal.backtest.rule_story import COLUMNS, HEALTHY, UNHEALTHY, UNHEARD, Act, Move, Played, RuleTimeline
 from rules.rehearsal.simulation import at
-from rules.rulefile.loader import RuleSet, load
 from tests.unit.backtest.builders import rules
 
 H, U, X = Health.HEALTHY, Health.UNHEALTHY, Health.UNKNOWN

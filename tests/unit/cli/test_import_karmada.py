@@ -10,7 +10,7 @@ import yaml
 from click.testing import CliRunner, Result
 
 from reactor.cli.main import cli
-from rules.rulefile import loader
+from rules import loader
 
 NGINX = """
 apiVersion: policy.karmada.io/v1alpha1

@@ -10,8 +10,8 @@ import yaml
 from click.testing import CliRunner, Result
 
 from reactor.cli.main import cli
+from rules import loader
 from rules.rehearsal.testing import tester
-from rules.rulefile import loader
 
 SPLIT = """
 apiVersion: split.smi-spec.io/v1alpha2

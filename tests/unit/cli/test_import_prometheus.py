@@ -11,8 +11,8 @@ from click.testing import CliRunner, Result
 
 from reactor.cli.main import cli
 from reactor.cli.shared.alerting import BadDuration, as_message, seconds
+from rules import loader
 from rules.rehearsal.testing import tester
-from rules.rulefile import loader
 from rules.rulefile.matchers import Matchers
 
 ALERTS = """\

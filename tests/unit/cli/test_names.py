@@ -18,8 +18,8 @@ from reactor.views.zone_words import drill_row
 from rules.core.group import Group
 from rules.core.reasons import Held
 from rules.kinds.zone.state import Isolation, RefusedZoneCommand, ZoneState
+from rules.loader import load
 from rules.rulefile.isolation import ZoneIsolation
-from rules.rulefile.loader import load
 from tests.unit.cli.test_cli import OUTAGE, SHOP, SHOP_TEST
 
 POLICY = """

@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
+from bus.messages import SetWeights
 from reactor.cli.main import cli
 from rules.core.desired import DesiredState
 from rules.core.reasons import Because
 from rules.kinds.traffic import desired_weights as traffic
 from rules.rehearsal.world import promises
 from rules.rehearsal.world.checkers.promise_finding import Promise
-from rules.rulefile.model import TrafficFailover
 
 SHOP = """\
 apiVersion: reactor/v1
@@ -74,7 +74,7 @@ def test_a_world_that_tests_no_promise_of_a_rule_ends_with_1_and_names_it(
     """As with a kind of rule of which the checkers know nothing, in a world in which it does not act."""
     silent: promises.Checks = (lambda _: (), lambda *_: ())
     checks = dict(promises._CHECKS)
-    checks[TrafficFailover] = silent
+    checks[SetWeights] = silent
     monkeypatch.setattr(promises, "_CHECKS", checks)
     result = simulated("--rules", shop, "--world", "3", "--hours", "0.1")
     assert result.exit_code == 1

@@ -17,7 +17,7 @@ from reactor.demo.folder import PREFIX, temporary_folder
 from reactor.demo.follow import RouteName, weights_of
 from reactor.demo.tally import Count, Second, Traffic
 from reactor.webhook.body import read
-from rules.rulefile.loader import load
+from rules.loader import load
 
 URLS = {name: f"http://127.0.0.1:{port}" for port, name in enumerate(scene.BACKENDS, start=8001)}
 

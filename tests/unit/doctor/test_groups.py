@@ -26,7 +26,7 @@ from reactor.workbench.doctor import (
     settings_diagnosis,
 )
 from reactor.workbench.doctor.finding import Finding, limited
-from rules.rulefile.loader import LoadedParts
+from rules.loader import LoadedParts
 
 SECONDS = 30.0
 """More than any of these looks takes."""

@@ -15,7 +15,7 @@ from rules.kinds.workload.state import Relocation, WorkloadState
 from rules.kinds.zone.state import Isolation, ZoneState
 from rules.limits.state import LimiterState
 from rules.rehearsal.simulation import at
-from rules.rulefile.loader import LoadedRule
+from rules.rulefile.model import Rule
 from rules.summary import GroupStatus, state_of
 from tests.unit.rules.builders import backends, healthy, route, step, the_rule, unhealthy
 
@@ -28,7 +28,7 @@ def measures() -> Iterator[Measures]:
     Measures()  # leaves nothing behind
 
 
-def group(weights: Mapping[str, int], rule: LoadedRule | None = None, **more: Any) -> Group:
+def group(weights: Mapping[str, int], rule: Rule | None = None, **more: Any) -> Group:
     found = step(rule or RULE, None, 1, route(weights), healthy("a", at=0), healthy("b", at=0)).group
     return replace(found, outbox=(), **more)
 

@@ -10,9 +10,10 @@ from bus.messages import Backend, Fact, Health, Hold, Notify, Observation, Outco
 from rules.catalog import new_group
 from rules.core.group import Group
 from rules.engine.decide import Decision, decide
+from rules.loader import RuleSet, load
 from rules.rehearsal.simulation import Emitted, play
 from rules.rehearsal.simulation import at as at_
-from rules.rulefile.loader import LoadedRule, RuleSet, load
+from rules.rulefile.model import Rule
 
 Event = tuple[float, Fact]
 OBJECT = "east/shop/TrafficSplit/web"
@@ -44,7 +45,7 @@ def notification(**keys: Any) -> dict[str, Any]:
     return {"name": "oncall", "kind": "Notification", "mode": "Enforce", "match": "service/east/**"} | keys
 
 
-def the_rule(**keys: Any) -> LoadedRule:
+def the_rule(**keys: Any) -> Rule:
     return rule_set(failover(**keys)).rules[0]
 
 
@@ -130,6 +131,6 @@ def words(rules: Any, *events: Event, until: float = 1000) -> list[tuple[float, 
     return [(one.at, one.what.message) for one in said(rules, *events, until=until) if isinstance(one.what, Notify)]
 
 
-def step(rule: LoadedRule, group: Group | None, now: float, *events: Event) -> Decision:
+def step(rule: Rule, group: Group | None, now: float, *events: Event) -> Decision:
     """One decision on these facts."""
     return decide(rule, group or new_group(rule, OBJECT), [fact for _, fact in events], at_(now))

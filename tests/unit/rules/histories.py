@@ -14,7 +14,7 @@ from rules.core.group import Group
 from rules.engine.decide import Decision, decide
 from rules.kinds.traffic.state import TrafficState
 from rules.rehearsal.simulation import at, second
-from rules.rulefile.loader import LoadedRule
+from rules.rulefile.model import Rule
 from tests.unit.rules.builders import OBJECT, Event, paused, resumed, route, target, the_rule
 from tests.unit.rules.oracle import Heard
 
@@ -124,7 +124,7 @@ def trouble(action: Action, now: float) -> Event | None:
 class Run:
     """What one group went through."""
 
-    rule: LoadedRule
+    rule: Rule
     answer: Answer = done
     between: Callable[[Group], Group] = lambda group: group
     looks: Sequence[int] = ()

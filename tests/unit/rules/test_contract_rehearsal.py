@@ -10,9 +10,9 @@ import pytest
 
 from rules.core.errors import InvalidHistory
 from rules.engine.routing import Routing
+from rules.loader import load
 from rules.rehearsal import history
 from rules.rehearsal.simulator import simulate
-from rules.rulefile.loader import load
 
 EAST, WEST = "service/east/shop/web", "service/west/shop/web"
 TRAFFIC = {

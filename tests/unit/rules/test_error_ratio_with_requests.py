@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from bus.messages import SetWeights
 from rules.engine.groups import GroupStore
 from rules.engine.routing import Routing
+from rules.loader import load
 from rules.rehearsal.simulation import Simulator, assumed_routes, at
-from rules.rulefile.loader import load
 from tests.unit.rules.builders import failover, rule_file, seen
 
 PER_SECOND, SCRAPE, EVALUATION, RANGE, BAD = 20, 5, 10, 30, 0.1

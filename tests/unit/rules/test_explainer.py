@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from bus.messages import Observation, Outcome
+from rules.loader import load
 from rules.rehearsal.basis import line
 from rules.rehearsal.causal_chain import chain
 from rules.rehearsal.reach import lines as told
 from rules.rehearsal.reach import reach
 from rules.rehearsal.simulation import at
-from rules.rulefile.loader import load
 from tests.unit.rules.builders import failover, healthy, notification, outcome, route, rule_file, rule_set, unhealthy
 from tests.unit.rules.test_replay import kept
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
+from rules.loader import load
 from rules.rehearsal import history
 from rules.rehearsal.simulator import simulate
 from rules.rehearsal.testing import tester
-from rules.rulefile.loader import load
 from rules.rulefile.route_kinds import ROUTE_KINDS
 
 ROUTES = 200

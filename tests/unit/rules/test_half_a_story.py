@@ -13,7 +13,7 @@ from rules.engine.groups import GroupStore
 from rules.engine.routing import Routing
 from rules.kinds.traffic.state import TrafficState
 from rules.rehearsal.simulation import at
-from rules.rulefile.loader import LoadedRule
+from rules.rulefile.model import Rule
 from tests.unit.rules.builders import OBJECT, failover, healthy, route, rule_set, unhealthy
 from tests.unit.rules.histories import HOME, RULES, events, words
 from tests.unit.rules.oracle import Heard
@@ -23,7 +23,7 @@ START = route(HOME)
 
 @settings(max_examples=100)
 @given(RULES, words())
-def test_taking_note_first_and_deciding_then_is_deciding(rule: LoadedRule, history: list[Heard]) -> None:
+def test_taking_note_first_and_deciding_then_is_deciding(rule: Rule, history: list[Heard]) -> None:
     at_once = noted = Group("web", OBJECT, TrafficState())
     for now, fact in [START, *events(history)]:
         at_once, acts = _told(rule, at_once, (fact,), now)
@@ -34,7 +34,7 @@ def test_taking_note_first_and_deciding_then_is_deciding(rule: LoadedRule, histo
         assert (noted, later) == (at_once, acts)
 
 
-def _told(rule: LoadedRule, group: Group, facts: tuple[Fact, ...], now: float) -> tuple[Group, list[str]]:
+def _told(rule: Rule, group: Group, facts: tuple[Fact, ...], now: float) -> tuple[Group, list[str]]:
     decision = decide(rule, group, facts, at(now))
     return replace(decision.group, position=0), [action.id for action in decision.actions]
 

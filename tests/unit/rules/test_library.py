@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 import rules
+from rules.loader import examine, load
 from rules.rehearsal.testing import tester
-from rules.rulefile.loader import examine, load
 from rules.rulefile.model import Notification
 
 LIBRARY = Path(rules.__file__).parent / "library"

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 import rules
 from rules.core.errors import Problem
+from rules.loader import examine, load
 from rules.rulefile.lint.hints import HINTS
-from rules.rulefile.loader import examine, load
 from rules.rulefile.overlap import could_select_both, may_overlap
 from rules.rulefile.selectors import matches as selects
 from rules.rulefile.selectors import parsed

@@ -9,10 +9,10 @@ import pytest
 
 from bus.messages import Backend, Route, SetWeights
 from rules.core.errors import Problem
+from rules.loader import examine
 from rules.rehearsal.history import read, written
 from rules.rehearsal.simulation import at as at_
 from rules.rehearsal.testing import tester
-from rules.rulefile.loader import examine
 from tests.unit.rules.builders import Event, healthy, holds, moves, rule_file, said, unhealthy
 
 HOME, AWAY = {"here": 1, "there": 0}, {"here": 0, "there": 1}

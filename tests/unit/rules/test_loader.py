@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rules.core.errors import InvalidFiles, Problem
-from rules.rulefile.loader import load, schema
+from rules.loader import load, schema
 from rules.rulefile.yaml import read
 from tests.unit.rules.builders import failover, notification, rule_file, rule_set
 

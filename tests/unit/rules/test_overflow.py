@@ -18,9 +18,9 @@ from rules.engine.group_codec import load as load_group
 from rules.engine.groups import GroupStore
 from rules.engine.routing import Routing
 from rules.kinds.traffic.overflow import loads
+from rules.loader import load
 from rules.rehearsal.simulation import Emitted, play
 from rules.rehearsal.simulation import at as at_
-from rules.rulefile.loader import load
 
 CASES = json.loads((Path(__file__).parents[2] / "data" / "traffic_overflow.json").read_text("utf-8"))["cases"]
 RULE = """

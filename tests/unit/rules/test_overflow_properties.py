@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bus.messages import Health, Observation, SetWeights
+from rules.loader import load
 from rules.rehearsal.simulation import at, play
-from rules.rulefile.loader import load
 from tests.unit.rules.test_overflow import RULE, WELL
 
 RULES = load([("web.yaml", RULE + "  onAllDown: Hold\n")]).rules

@@ -12,7 +12,7 @@ from bus.messages import Action, Mode, SetWeights
 from rules.engine.decide import decide
 from rules.engine.group_codec import dump, load
 from rules.rehearsal.simulation import at
-from rules.rulefile.loader import LoadedRule
+from rules.rulefile.model import Rule
 from tests.unit.rules.builders import Event, route, the_rule
 from tests.unit.rules.histories import (
     BACKENDS,
@@ -37,13 +37,13 @@ QUICK = settings(max_examples=60)
 PATIENCE = st.builds(Patience, st.sampled_from([0, 3, 10]), st.sampled_from([0, 7]), st.booleans())
 
 
-def rule_of(patience: Patience, **keys: Any) -> LoadedRule:
+def rule_of(patience: Patience, **keys: Any) -> Rule:
     unknown = "Unhealthy" if patience.unknown_is_bad else "Hold"
     windows = {"tolerationSeconds": patience.toleration, "recoverySeconds": patience.recovery}
     return the_rule(**windows, treatUnknownAs=unknown, backends=BACKENDS, **keys)
 
 
-def played(rule: LoadedRule, history: list[Heard], *more: Event, **how: Any) -> Run:
+def played(rule: Rule, history: list[Heard], *more: Event, **how: Any) -> Run:
     return Run(rule, **how).play([route(HOME), *events(history), *more], end(history) + QUIET)
 
 
@@ -109,7 +109,7 @@ def test_it_is_owed_whatever_becomes_of_its_outcomes(history: list[Heard], patie
 @given(words(), MEDDLING, RULES, st.data())
 @QUICK
 def test_a_fact_that_comes_again_changes_nothing(
-    history: list[Heard], meddling: list[Event], rule: LoadedRule, data: st.DataObject
+    history: list[Heard], meddling: list[Event], rule: Rule, data: st.DataObject
 ) -> None:
     run = Run(rule, answer=soon)
     heard: list[Any] = []
@@ -128,9 +128,7 @@ def test_a_fact_that_comes_again_changes_nothing(
 
 @given(words(), MEDDLING, RULES, st.sampled_from([done, silence, trouble]))
 @QUICK
-def test_actions_of_one_id_never_differ(
-    history: list[Heard], meddling: list[Event], rule: LoadedRule, answer: Any
-) -> None:
+def test_actions_of_one_id_never_differ(history: list[Heard], meddling: list[Event], rule: Rule, answer: Any) -> None:
     contents: dict[str, Action] = {}
     for _, action in played(rule, history, *meddling, answer=answer).actions:
         assert contents.setdefault(action.id, action) == action
@@ -138,7 +136,7 @@ def test_actions_of_one_id_never_differ(
 
 @given(words(), MEDDLING, RULES, st.sampled_from([done, silence, trouble]))
 @QUICK
-def test_generations_only_grow(history: list[Heard], meddling: list[Event], rule: LoadedRule, answer: Any) -> None:
+def test_generations_only_grow(history: list[Heard], meddling: list[Event], rule: Rule, answer: Any) -> None:
     run = played(rule, history, *meddling, answer=answer)
     fresh = list(dict.fromkeys(action.id for _, action in run.actions if isinstance(action, SetWeights)))
     assert [int(id_.rpartition("/")[2]) for id_ in fresh] == list(range(1, len(fresh) + 1))
@@ -146,7 +144,7 @@ def test_generations_only_grow(history: list[Heard], meddling: list[Event], rule
 
 @given(words(), RULES)
 @QUICK
-def test_nothing_is_asked_that_is_already_so(history: list[Heard], rule: LoadedRule) -> None:
+def test_nothing_is_asked_that_is_already_so(history: list[Heard], rule: Rule) -> None:
     run = played(rule, history)
     assert all(before != after for (_, before), (_, after) in pairwise([(0, HOME), *run.moves]))
 
@@ -163,7 +161,7 @@ def test_not_knowing_never_moves_traffic(history: list[Heard], all_down: str) ->
 
 @given(words(), RULES)
 @QUICK
-def test_a_service_never_heard_of_never_gets_traffic_but_by_spreading(history: list[Heard], rule: LoadedRule) -> None:
+def test_a_service_never_heard_of_never_gets_traffic_but_by_spreading(history: list[Heard], rule: Rule) -> None:
     unheard = [word for word in history if word.service != "b"]
     for _, asked in played(rule, unheard).moves:
         assert not asked["b"]
@@ -175,7 +173,7 @@ def test_a_service_never_heard_of_never_gets_traffic_but_by_spreading(history: l
 @given(words(), MEDDLING, RULES)
 @QUICK
 def test_weights_never_become_all_zero_unless_the_rule_says_so(
-    history: list[Heard], meddling: list[Event], rule: LoadedRule
+    history: list[Heard], meddling: list[Event], rule: Rule
 ) -> None:
     for _, asked in played(rule, history, *meddling).moves:
         assert any(asked.values()) or getattr(rule, "on_all_down", None) == "Zero"
@@ -187,7 +185,7 @@ def test_weights_never_become_all_zero_unless_the_rule_says_so(
 @given(words(), MEDDLING, RULES, st.sampled_from([done, silence, trouble]))
 @QUICK
 def test_a_restart_at_any_moment_forgets_nothing(
-    history: list[Heard], meddling: list[Event], rule: LoadedRule, answer: Any
+    history: list[Heard], meddling: list[Event], rule: Rule, answer: Any
 ) -> None:
     whole = played(rule, history, *meddling, answer=answer)
     restarted = played(rule, history, *meddling, answer=answer, between=lambda group: load(dump(group)))
@@ -197,7 +195,7 @@ def test_a_restart_at_any_moment_forgets_nothing(
 @given(words(signals=["x", "y"]), MEDDLING, RULES, st.randoms(use_true_random=False))
 @QUICK
 def test_facts_of_one_instant_count_the_same_in_any_order(
-    history: list[Heard], meddling: list[Event], rule: LoadedRule, random: Any
+    history: list[Heard], meddling: list[Event], rule: Rule, random: Any
 ) -> None:
     straight, shuffled = Run(rule), Run(rule)
     for now, facts in instants([route(HOME), *events(history), *meddling]):
@@ -210,7 +208,7 @@ def test_facts_of_one_instant_count_the_same_in_any_order(
 @given(words(), MEDDLING, RULES, st.lists(st.integers(0, 150), max_size=20))
 @QUICK
 def test_looking_more_often_than_needed_changes_nothing(
-    history: list[Heard], meddling: list[Event], rule: LoadedRule, looks: list[int]
+    history: list[Heard], meddling: list[Event], rule: Rule, looks: list[int]
 ) -> None:
     watched = played(rule, history, *meddling, looks=looks)
     assert played(rule, history, *meddling).moves == watched.moves
@@ -221,7 +219,7 @@ def test_looking_more_often_than_needed_changes_nothing(
 
 @given(words(), RULES, st.sampled_from(SERVICES), st.sampled_from(["Healthy", "Unhealthy", "Unknown"]))
 @QUICK
-def test_late_news_never_undoes_newer_news(history: list[Heard], rule: LoadedRule, service: str, status: str) -> None:
+def test_late_news_never_undoes_newer_news(history: list[Heard], rule: Rule, service: str, status: str) -> None:
     run = played(rule, history)
     seen = [word.seen for word in history if word.service == service and word.signal == "x"]
     if not seen or max(seen) == 0:
@@ -235,7 +233,7 @@ def test_late_news_never_undoes_newer_news(history: list[Heard], rule: LoadedRul
 
 @given(words(), RULES)
 @QUICK
-def test_a_dry_run_decides_as_it_would_if_it_acted_and_owes_nothing(history: list[Heard], rule: LoadedRule) -> None:
+def test_a_dry_run_decides_as_it_would_if_it_acted_and_owes_nothing(history: list[Heard], rule: Rule) -> None:
     dry = rule.model_copy(update={"mode": Mode.DRY_RUN, "notify": ()})
     acting, rehearsing = played(rule, history), played(dry, history)
     assert acting.moves == rehearsing.moves
@@ -244,7 +242,7 @@ def test_a_dry_run_decides_as_it_would_if_it_acted_and_owes_nothing(history: lis
 
 @given(words(), MEDDLING, RULES)
 @QUICK
-def test_a_rule_that_is_off_does_nothing(history: list[Heard], meddling: list[Event], rule: LoadedRule) -> None:
+def test_a_rule_that_is_off_does_nothing(history: list[Heard], meddling: list[Event], rule: Rule) -> None:
     off = rule.model_copy(update={"mode": Mode.OFF})
     for _, decision in played(off, history, *meddling).decisions:
         assert (decision.actions, decision.held, decision.group.outbox) == ((), None, ())

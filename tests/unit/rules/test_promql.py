@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rules.core.errors import InvalidFiles, Problem
-from rules.rulefile.loader import load
+from rules.loader import load
 from rules.rulefile.promql_tree import PARTS_MAX, Labels, read
 from tests.unit.rules.builders import failover, rule_file
 from tests.unit.rules.test_traffic_checks import query

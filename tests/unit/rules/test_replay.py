@@ -12,9 +12,9 @@ from reactor.audit.command_records import audited
 from rules.engine import outbox as owing
 from rules.engine.groups import GroupStore
 from rules.engine.routing import Routing
+from rules.loader import RuleSet
 from rules.rehearsal.decision_replay import Match, recorded, replay
 from rules.rehearsal.simulation import at
-from rules.rulefile.loader import RuleSet
 from tests.unit.rules.builders import failover, healthy, notification, paused, route, rule_set, unhealthy
 from tests.unit.rules.histories import events, words
 from tests.unit.rules.oracle import Heard

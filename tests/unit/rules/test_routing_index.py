@@ -39,15 +39,14 @@ from bus.messages import (
     WorkloadCopy,
     Zones,
 )
-from rules.catalog import kind_of
+from rules.catalog import AnyRule, kind_of
 from rules.core.index import Index, pattern_of
 from rules.engine.groups import GroupStore
 from rules.engine.routing import Address, Routing
 from rules.kinds.traffic.route_interests import explicit_targets, named_ref
+from rules.loader import RuleSet
 from rules.rehearsal.simulation import at
 from rules.rulefile.guards import FileGuard
-from rules.rulefile.kinds import AnyRule
-from rules.rulefile.loader import RuleSet
 from rules.rulefile.model import OnAllDown, TrafficFailover
 from rules.rulefile.route_fleet import namespace_in
 from rules.rulefile.sources import Quorum

@@ -10,8 +10,8 @@ import jsonschema
 import pytest
 
 import rules
+from rules import loader
 from rules.rehearsal.testing import tester
-from rules.rulefile import loader
 from rules.rulefile.yaml import read
 
 LIBRARY = Path(rules.__file__).parent / "library"

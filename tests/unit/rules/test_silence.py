@@ -11,10 +11,10 @@ import pytest
 from bus.messages import Observation
 from rules.core.errors import InvalidHistory
 from rules.engine.routing import Routing
+from rules.loader import load
 from rules.rehearsal import history
 from rules.rehearsal.simulation import at as at_
 from rules.rehearsal.simulator import simulate
-from rules.rulefile.loader import load
 
 EAST, WEST = "service/east/shop/web", "service/west/shop/web"
 OBJECT = "east/shop/TrafficSplit/web"

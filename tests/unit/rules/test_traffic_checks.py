@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from rules.rulefile.loader import load
+from rules.loader import load
 from tests.unit.rules.builders import failover, rule_file
 
 RATIO = "sum by (s) (rate(bad[1m])) / sum by (s) (rate(all[1m]))"

@@ -12,8 +12,8 @@ from bus.messages import Hold, SetWeights
 from rules.engine.group_codec import dump, load
 from rules.engine.groups import GroupStore
 from rules.engine.routing import Routing
+from rules.loader import load as load_rules
 from rules.rehearsal.simulation import Emitted, Simulator, assumed_routes, at
-from rules.rulefile.loader import load as load_rules
 from rules.rulefile.promql import is_ratio_of_rates, range_seconds
 from tests.unit.rules.builders import (
     Event,

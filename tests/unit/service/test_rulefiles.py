@@ -17,7 +17,7 @@ from reactor.runtime import telemetry
 from reactor.runtime.errors import ReactorError, SettingsError
 from reactor.settings.model import Settings
 from rules.core.errors import InvalidFiles
-from rules.rulefile.loader import RuleSet
+from rules.loader import RuleSet
 
 ONE = "apiVersion: reactor/v1\nrules:\n- {name: one, kind: Notification, match: 'service/**'}\n"
 TWO = ONE + "- {name: two, kind: Notification, match: 'cluster/*'}\n"

@@ -11,7 +11,7 @@ from bus import subjects
 from bus.messages import Health, Observation, RefreshRequest
 from bus.testing.memory import MemoryBus
 from reactor.sources.companions import Companions
-from rules.rulefile.loader import RuleSet, load
+from rules.loader import RuleSet, load
 
 AT = datetime(2026, 1, 1, tzinfo=UTC)
 RULES = """

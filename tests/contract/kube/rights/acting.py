@@ -9,7 +9,8 @@ from typing import Any
 import aiohttp
 
 from bus.messages import Action, Outcome
-from reactor.actions.catalog import CarrierContext, carry_out
+from reactor.actions.carrier_context import CarrierContext
+from reactor.actions.catalog import carry_out
 from reactor.actions.workload.templates import Templates
 from reactor.clients.kubernetes_port import KubeApi
 from reactor.runtime.clock import Clock

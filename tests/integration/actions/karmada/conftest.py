@@ -13,7 +13,8 @@ import aiohttp
 import pytest
 
 from bus.messages import Action, Outcome
-from reactor.actions.catalog import CarrierContext, carry_out
+from reactor.actions.carrier_context import CarrierContext
+from reactor.actions.catalog import carry_out
 from reactor.actions.karmada.control_plane import ControlPlane
 from reactor.clients.clusters import Clusters
 from reactor.clients.kubernetes_port import JsonObject, KubeApi

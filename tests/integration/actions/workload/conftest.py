@@ -9,7 +9,8 @@ import aiohttp
 import pytest
 
 from bus.messages import Action, Outcome
-from reactor.actions.catalog import CarrierContext, carry_out
+from reactor.actions.carrier_context import CarrierContext
+from reactor.actions.catalog import carry_out
 from reactor.clients.clusters import Clusters
 from reactor.clients.kubernetes import Kubernetes
 from reactor.clients.kubernetes_port import KubeApi

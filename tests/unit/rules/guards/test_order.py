@@ -15,8 +15,8 @@ from rules.engine.guard import GuardDecision, guard
 from rules.kinds.traffic.state import TrafficState
 from rules.limits.acquire import on_reply
 from rules.limits.limiters import limits_of
+from rules.loader import load
 from rules.rehearsal.simulation import at
-from rules.rulefile.loader import load
 from rules.rulefile.model import Rule
 from tests.unit.rules.builders import OBJECT, failover, rule_file, the_rule
 from tests.unit.rules.guards.world import shared

@@ -7,10 +7,10 @@ from typing import Any
 
 from bus.messages import Cluster, Fact, Hold, Taint, Workload, WorkloadCopy
 from rules.engine.routing import Routing
+from rules.loader import RuleSet
 from rules.rehearsal.simulation import Emitted, play
 from rules.rehearsal.simulation import at as at_
 from rules.rehearsal.simulator import line
-from rules.rulefile.loader import RuleSet
 from tests.unit.rules.builders import Event, rule_set, seen
 
 OBJECT = "default/Deployment/nginx"

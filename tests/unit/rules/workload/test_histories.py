@@ -14,9 +14,9 @@ from bus.messages import CancelEviction, Evict, Fact, Health, Observation, Place
 from rules.engine.group_codec import dump, load
 from rules.engine.groups import GroupStore
 from rules.engine.routing import Routing
+from rules.loader import RuleSet
 from rules.rehearsal.simulation import Emitted, Simulator
 from rules.rehearsal.simulation import at as at_
-from rules.rulefile.loader import RuleSet
 from tests.unit.rules.builders import Event, rule_set
 from tests.unit.rules.workload.builders import OBJECT, cluster, copy, in_time, placement, short, workload, workload_rule
 

@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from rules.core.errors import InvalidFiles
-from rules.rulefile.loader import load
+from rules.loader import load
 from rules.rulefile.workload import PurgeMode, WorkloadFailover
 from tests.unit.rules.builders import rule_set
 from tests.unit.rules.workload.builders import divided, placement, workload_rule

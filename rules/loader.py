@@ -13,20 +13,18 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
 
+from rules.catalog import AnyRule
 from rules.core.errors import InvalidFiles, Problem
 from rules.rulefile import findings
 from rules.rulefile.checks import rule_checks as checks
 from rules.rulefile.checks import traffic_checks
 from rules.rulefile.failback_policy import FailbackMode
 from rules.rulefile.guards import FileGuard
-from rules.rulefile.kinds import AnyRule, AnySource, LoadedRule, LoadedSource
 from rules.rulefile.lint import hints as lint
-from rules.rulefile.model import API_VERSION, Readings, TrafficFailover
+from rules.rulefile.model import API_VERSION, Readings, Rule, TrafficFailover
 from rules.rulefile.promql import range_seconds
-from rules.rulefile.sources import AlertmanagerWebhook, PrometheusQuery
+from rules.rulefile.sources import AlertmanagerWebhook, AnySource, LoadedSource, PrometheusQuery
 from rules.rulefile.yaml import Document, Path, read
-
-__all__ = ["LoadedParts", "LoadedRule", "LoadedSource", "RuleSet", "examine", "load", "schema"]
 
 _KINDS: Mapping[str, Any] = {"sources": AnySource, "rules": AnyRule, "guards": FileGuard}
 _TOP = ("apiVersion", *_KINDS)
@@ -36,7 +34,7 @@ _TOP = ("apiVersion", *_KINDS)
 class RuleSet:
     """What all rule files say together."""
 
-    rules: tuple[LoadedRule, ...] = ()
+    rules: tuple[Rule, ...] = ()
     sources: tuple[LoadedSource, ...] = ()
     guards: tuple[FileGuard, ...] = ()
     """Limits that several rules share."""
@@ -46,7 +44,7 @@ class RuleSet:
     removed: frozenset[str] = frozenset()
     """Rules that are in no file any more: they only bring back what they have done."""
 
-    def rule(self, name: str) -> LoadedRule:
+    def rule(self, name: str) -> Rule:
         """Give the rule of this name. Raises KeyError."""
         return next(rule for rule in self.rules if rule.name == name)
 
@@ -55,7 +53,7 @@ class RuleSet:
 class LoadedParts:
     """What has been read so far, with its places."""
 
-    rules: list[tuple[LoadedRule, Document, Path]] = field(default_factory=list)
+    rules: list[tuple[Rule, Document, Path]] = field(default_factory=list)
     sources: list[tuple[LoadedSource, Document, Path]] = field(default_factory=list)
     guards: list[tuple[FileGuard, Document, Path]] = field(default_factory=list)
     entries: dict[str, list[tuple[Document, Path]]] = field(
@@ -97,7 +95,7 @@ def reading_of(sources: Iterable[LoadedSource]) -> Mapping[str, Readings]:
     return found
 
 
-def _beside(rule: LoadedRule, readings: Mapping[str, Readings]) -> LoadedRule:
+def _beside(rule: Rule, readings: Mapping[str, Readings]) -> Rule:
     tried = isinstance(rule, TrafficFailover) and rule.failback.mode is FailbackMode.TRIAL
     return rule.reading(readings) if tried and isinstance(rule, TrafficFailover) else rule
 
