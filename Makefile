@@ -10,11 +10,17 @@ ARGS ?=
 UV ?= $(firstword $(wildcard $(VENV)/bin/uv) uv)
 
 PYTEST = PATH="$(abspath $(VENV))/bin:$$PATH" $(VENV)/bin/python -m pytest
+# REPORTS=folder: each run leaves a junit report there, of which scripts/gen-test-report makes a page.
+REPORT = $(if $(REPORTS),--junitxml=$(REPORTS)/$(1).xml)
+PROMETHEUS_TESTS = tests/e2e/test_alertmanager_path.py tests/e2e/test_prometheus_query_path.py tests/e2e/test_pair.py \
+	tests/e2e/test_backtest.py tests/e2e/test_alert_outage.py tests/e2e/test_compose.py \
+	tests/integration/webhook/test_alertmanager.py tests/integration/webhook/test_lost_resolved.py \
+	tests/integration/clients/test_prometheus_start.py
 PIP = $(VENV)/bin/python -m pip --quiet --disable-pip-version-check install
 LOCK = $(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo run servers test prove newer check docs fuzz bench bench-quick chaos kills kube karmada gardener soak lock clean
+.PHONY: help setup demo run servers test prove newer prometheus check docs fuzz bench bench-quick chaos kills kube karmada gardener soak lock clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' Makefile
@@ -44,6 +50,11 @@ prove: servers ## run what takes long: tests that measure seconds, simulated fle
 newer: ## run the unit and contract tests on the Python that the production image ships
 	@python=$$(scripts/python-of-the-image) && $(MAKE) PYTHON="$$python" VENV="$(VENV)-newer" test \
 		ARGS="tests/unit tests/contract -m 'not alone' --numprocesses 4 --dist loadfile --timeout 600"
+
+# Debian's Prometheus and Alertmanager are years older than what is run today: these tests are run on both.
+prometheus: servers ## run the webhook, query and backtest tests on today's Prometheus and Alertmanager, built with Go
+	@servers=$$(scripts/prometheus) && PATH="$$servers:$(abspath $(VENV))/bin:$$PATH" REACTOR_REQUIRE_SERVERS=1 \
+		$(VENV)/bin/python -m pytest $(call REPORT,prometheus) $(or $(ARGS),$(PROMETHEUS_TESTS))
 
 check: $(VENV)/.test ## lint, format, types, import layers, and whether the documentation builds
 	$(VENV)/bin/ruff check
@@ -75,7 +86,7 @@ kube: $(VENV)/.test ## run the contract tests on a real Kubernetes API server, b
 	@assets=$$(scripts/api-server) && scripts/helm >/dev/null && scripts/nats-cli >/dev/null && \
 		scripts/prometheus-operator-crds >/dev/null && \
 		PATH="$$assets:$(abspath $(VENV))/bin:$$PATH" KUBEBUILDER_ASSETS="$$assets" REACTOR_REQUIRE_KUBE=envtest \
-		$(VENV)/bin/python -m pytest $(or $(ARGS),tests/contract/kube tests/e2e/test_real_api_server.py tests/e2e/test_chart.py tests/e2e/test_upgrade_page.py)
+		$(VENV)/bin/python -m pytest $(call REPORT,kube) $(or $(ARGS),tests/contract/kube tests/e2e/test_real_api_server.py tests/e2e/test_chart.py tests/e2e/test_upgrade_page.py)
 
 karmada: $(VENV)/.test ## run the tests of Karmada on a real one, built here: make karmada KARMADA_SOURCE=checkout
 ifeq ($(strip $(KARMADA_SOURCE)),)
@@ -83,7 +94,7 @@ ifeq ($(strip $(KARMADA_SOURCE)),)
 else
 	@assets=$$(scripts/api-server) && binaries=$$(KARMADA_SOURCE="$(KARMADA_SOURCE)" scripts/karmada) && \
 		KUBEBUILDER_ASSETS="$$assets" KARMADA_BINARIES="$$binaries" KARMADA_SOURCE="$(KARMADA_SOURCE)" \
-		REACTOR_REQUIRE_KARMADA=1 $(PYTEST) $(or $(ARGS),tests/contract/karmada tests/e2e/test_real_karmada.py)
+		REACTOR_REQUIRE_KARMADA=1 $(PYTEST) $(call REPORT,karmada) $(or $(ARGS),tests/contract/karmada tests/e2e/test_real_karmada.py)
 endif
 
 gardener: $(VENV)/.test ## run the contract tests of Gardener on a real gardener-apiserver, built here with Go in minutes

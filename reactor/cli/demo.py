@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from importlib.util import find_spec
 
 import click
 
@@ -24,6 +25,11 @@ def demo(*, once: bool, verbose: bool) -> None:
     \b
     Exit code: 0 if the failover and the failback happened, 1 if not, 130 or 143 if interrupted before.
     """
+    if find_spec("reactor.demo.kube") is None:
+        click.echo(
+            "reactor demo: the image has no emulated clusters; install alert-reactor[embedded] with pip", err=True
+        )
+        sys.exit(1)
     from bus.errors import BusError
     from reactor.demo.demo_run import run
     from reactor.runtime.errors import ReactorError

@@ -15,7 +15,7 @@ import shutil
 import subprocess
 import sys
 from asyncio.subprocess import DEVNULL, PIPE, STDOUT, Process
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Collection, Iterator, Sequence
 from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -51,6 +51,13 @@ def why_not() -> str:
     """Say why this cannot be done here; "" when it can."""
     missing = [tool for tool in ("ip", "nsenter", "curl", "wget") if shutil.which(tool) is None]
     return pods.why_not() or (f"no {' and no '.join(missing)} on this machine" if missing else "")
+
+
+def _programs(hidden: Collection[str]) -> list[Path]:
+    """Give the folders of programs that would not be seen, such as an environment below /tmp."""
+    folders = [ROOT, Path(sys.prefix), Path(sys.base_prefix), *map(Path, os.environ["PATH"].split(os.pathsep))]
+    wanted = sorted({one for one in folders if one.is_dir() and one.parts[1:2] and one.parts[1] in hidden})
+    return [one for one in wanted if not any(other in one.parents for other in wanted)]
 
 
 @dataclass
@@ -176,6 +183,7 @@ class Composed:
             source, target, *_ = volume.split(":")
             lines.append(self._mounted(source, f"{root}{target}", target, writable=not volume.endswith(":ro")))
         lines += [f"mount -t tmpfs -o mode=1777 tmpfs {root}{one}" for one in service.get("tmpfs", [])]
+        lines += [f"mkdir -p {root}{place} && mount --bind {place} {root}{place}" for place in _programs(own)]
         # Last: what is mounted into it goes on as it is.
         return root, "\n".join([*lines, f"mount -o remount,ro {root}"]) + "\n"
 

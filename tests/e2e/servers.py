@@ -26,9 +26,15 @@ RESEND_DELAY = "500ms"
 of a dead Prometheus come after seconds; with the default of 1m it is four minutes."""
 
 
+def first_on_path(*names: str) -> str | None:
+    """Give the one of these programs that PATH has first: `make prometheus` puts others before Debian's."""
+    folders = os.environ.get("PATH", "").split(os.pathsep)
+    return next(filter(None, (shutil.which(name, path=folder) for folder in folders for name in names)), None)
+
+
 def binary(*names: str) -> str:
-    """Give the first of these that is on PATH. Skips the test without any, or fails it where servers are required."""
-    found = next(filter(None, map(shutil.which, names)), None)
+    """Give the first of these on PATH. Skips the test without any, or fails it where servers are required."""
+    found = first_on_path(*names)
     if found is None:
         reason = f"no {' or '.join(names)} on PATH: `make test` fetches it, or apt-get install {names[0]}"
         if os.environ.get("REACTOR_REQUIRE_SERVERS"):

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import runpy
+import shutil
+import subprocess
 from pathlib import Path
+from typing import Any
 
+import pytest
 import yaml
 from click.testing import CliRunner
 
 from reactor.cli.main import cli
+from tests.kube.charts import rendered, why_no_helm
 
 ROOT = Path(__file__).resolve().parents[2]
 CHART = ROOT / "deploy/helm/alert-reactor"
@@ -50,3 +55,51 @@ def test_the_alerts_of_the_chart_are_those_of_deploy() -> None:
 
 def test_the_chart_has_no_links_of_which_helm_warns() -> None:
     assert [path for path in CHART.rglob("*") if path.is_symlink()] == []
+
+
+needs_helm = pytest.mark.skipif(bool(why_no_helm()), reason=why_no_helm())
+needs_kubectl = pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl is not on this machine")
+
+
+@needs_helm
+def test_the_nats_of_kustomize_is_that_of_the_chart() -> None:
+    done = subprocess.run([ROOT / "scripts/gen-kustomize", "--check"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def pod(objects: list[Any]) -> Any:
+    """Give the pod of the one Deployment, without what says the same in two ways."""
+    [found] = [one["spec"] for one in objects if one["kind"] == "Deployment"]
+    spec = found["template"]["spec"]
+    [container] = spec["containers"]
+    container["args"] = (
+        container["args"][: container["args"].index("--roles")] if "--roles" in container["args"] else container["args"]
+    )
+    container["env"] = [one for one in container["env"] if one["name"] == "REACTOR_NAME"]  # the settings name the user
+    container.setdefault("imagePullPolicy", "IfNotPresent")
+    spec.setdefault("automountServiceAccountToken", True)
+    for one in spec["topologySpreadConstraints"]:
+        one["labelSelector"]["matchLabels"].pop("app.kubernetes.io/instance", "")
+    for volume in spec["volumes"]:
+        if "configMap" in volume:  # kustomize adds a hash
+            volume["configMap"]["name"] = "-".join(volume["configMap"]["name"].split("-")[:2])
+        if "projected" in volume:
+            volume["projected"]["sources"].sort(key=str)
+    return found["replicas"], spec
+
+
+@needs_helm
+@needs_kubectl
+@pytest.mark.parametrize(
+    ("overlay", "values"), [("ha", ""), ("single", "combined.replicas=1,nats.config.cluster.enabled=false")]
+)
+def test_an_overlay_runs_what_the_chart_runs(overlay: str, values: str) -> None:
+    command = ["kubectl", "kustomize", ROOT / "deploy/kustomize/overlays" / overlay]
+    built = [*yaml.safe_load_all(subprocess.run(command, capture_output=True, check=True, text=True).stdout)]
+    chart = rendered("--set", f"layout=Combined,{values}".rstrip(","))
+    assert pod(built) == pod(chart)
+    kinds = ("StatefulSet", "NetworkPolicy", "PodDisruptionBudget", "PriorityClass", "Service")
+    names = {(one["kind"], one["metadata"]["name"]) for one in built if one["kind"] in kinds}
+    # One policy for both ports, and no Service for a ServiceMonitor.
+    apart = {("NetworkPolicy", "reactor-webhooks"), ("Service", "reactor-metrics")}
+    assert names == {(one["kind"], one["metadata"]["name"]) for one in chart if one["kind"] in kinds} - apart

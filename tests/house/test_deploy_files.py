@@ -335,6 +335,29 @@ def test_the_image_takes_in_only_files_of_the_repository_and_hashed_packages() -
                 assert "--require-hashes" in step or "--no-index --no-deps" in step, step
 
 
+def test_the_last_stage_of_the_image_installs_nothing_and_has_no_nats_server() -> None:
+    stages = [i for i, words in enumerate(dockerfile()) if words[0] == "FROM"]
+    assert len(stages) == 2
+    last = dockerfile()[stages[-1] :]
+    assert [words for words in last if words[0] == "RUN"] == []
+    assert [words[1] for words in last if words[0] == "COPY"] == ["--from=build"]
+    assert {words[0] for words in last} <= {
+        "FROM",
+        "COPY",
+        "ENV",
+        "USER",
+        "WORKDIR",
+        "EXPOSE",
+        "HEALTHCHECK",
+        "ENTRYPOINT",
+        "CMD",
+    }
+    # No shell is needed: commands are lists of words.
+    assert all("[" in " ".join(words) for words in last if words[0] in ("HEALTHCHECK", "ENTRYPOINT", "CMD"))
+    assert not any(one.startswith("nats-server") for one in locked(ROOT / "requirements.lock"))
+    assert not any("embedded" in word for words in dockerfile() for word in words)
+
+
 def test_the_image_reports_its_own_readiness() -> None:
     assert any(words[0] == "HEALTHCHECK" and "/readyz" in " ".join(words) for words in dockerfile())
 

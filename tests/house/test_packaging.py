@@ -8,6 +8,8 @@ from __future__ import annotations
 import configparser
 import email
 import os
+import re
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -98,6 +100,33 @@ def test_the_installed_command_runs_outside_of_the_source_tree(wheel: Path, tmp_
     pip = (sys.executable, "-m", "pip", "--disable-pip-version-check", "install", "--quiet", "--no-index", "--no-deps")
     run(*pip, "--target", site, wheel, cwd=tmp_path)
     assert PROJECT["version"] in run(site / "bin/reactor", "version", cwd=tmp_path, pythonpath=str(site))
+
+
+def test_what_the_image_leaves_out_is_missed_by_the_demo_alone(wheel: Path, tmp_path: Path) -> None:
+    [left_out] = re.findall(
+        r"rm -r /opt/reactor/lib/python3\*/site-packages/(\S+)", (ROOT / "deploy/Dockerfile").read_text()
+    )
+    site = tmp_path / "site"
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(site)
+    shutil.rmtree(site / left_out)
+    modules = [
+        ".".join(path.relative_to(site).with_suffix("").parts).removesuffix(".__init__")
+        for package in PACKAGES
+        for path in (site / package).rglob("*.py")
+        if path.name != "__main__.py" and not path.is_relative_to(site / "reactor/demo")
+    ]
+    script = (
+        f"import importlib\nfor name in {sorted(modules)} + ['reactor.demo.service']: importlib.import_module(name)"
+    )
+    run(sys.executable, "-c", script, cwd=tmp_path, pythonpath=str(site))
+    done = subprocess.run(
+        [sys.executable, "-m", "reactor.cli.main", "demo"],
+        cwd=tmp_path, env=os.environ | {"PYTHONPATH": str(site)}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (
+        1, "reactor demo: the image has no emulated clusters; install alert-reactor[embedded] with pip\n"
+    )  # fmt: skip
 
 
 def test_a_module_of_another_project_is_noticed_before_it_confuses(tmp_path: Path) -> None:

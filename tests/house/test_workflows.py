@@ -42,3 +42,19 @@ def test_what_is_released_is_refused_while_something_is_not_pinned() -> None:
     named = {line.partition(".yml: ")[2] or line.partition("Dockerfile: ")[2] for line in done.stderr.splitlines()}
     assert named == loose
     assert (done.returncode == 1) == bool(loose)
+
+
+def test_the_page_of_what_was_run_counts_what_the_reports_say(tmp_path: Path) -> None:
+    case = '<testcase name="a"/><testcase name="b"><skipped message="no Go"/></testcase>'
+    said = (
+        '<properties><property name="commit" value="abc1234"/><property name="Prometheus" value="3.16.0"/></properties>'
+    )
+    (tmp_path / "kube.xml").write_text(
+        '<testsuites><testsuite name="pytest" errors="0" failures="1" skipped="1" tests="3" time="2.4" '
+        f'timestamp="2026-11-24T16:44:00.1+00:00">{said}{case}</testsuite></testsuites>'
+    )
+    words = [sys.executable, ROOT / "scripts/gen-test-report", tmp_path]
+    page = subprocess.run(words, capture_output=True, text=True, check=True).stdout
+    assert "| a real Kubernetes API server |  | 2026-11-24 16:44 | abc1234 | 1 | 1 | 1 | 2 |" in page
+    assert "| a real Kubernetes API server | 3.16.0 |" in page
+    assert "| 1 | no Go |" in page

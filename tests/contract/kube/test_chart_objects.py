@@ -1,10 +1,11 @@
-"""All that the chart renders is taken by a real API server, with every field known to it."""
+"""All that the chart and kustomize render is taken by a real API server, with every field known to it."""
 
 from __future__ import annotations
 
 import asyncio
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -50,6 +51,24 @@ async def test_a_real_server_takes_each_object_of_the_chart(kube: Api, tmp_path:
         if one["kind"] == "Deployment":
             [container] = one["spec"]["template"]["spec"]["containers"]
             assert container["securityContext"]["readOnlyRootFilesystem"] is True
+    await taken(kube, tmp_path, objects)
+
+
+@pytest.mark.parametrize("overlay", ["ha", "single", "linkerd-failover"])
+async def test_a_real_server_takes_each_object_of_an_overlay(kube: Api, tmp_path: Path, overlay: str) -> None:
+    if kube.server.sim is not None:
+        pytest.skip("what the emulator takes proves nothing here")
+    await kube.post("/api/v1/namespaces", {"metadata": {"name": "reactor"}})
+    done = subprocess.run(
+        ["kubectl", "kustomize", ROOT / "deploy/kustomize/overlays" / overlay], capture_output=True, check=True
+    )
+    # The namespace is there already: what is not there nothing can be tried in.
+    objects = [one for one in yaml.safe_load_all(done.stdout) if one["kind"] != "Namespace"]
+    await taken(kube, tmp_path, objects)
+
+
+async def taken(kube: Api, tmp_path: Path, objects: list[Any]) -> None:
+    """Have a real server look at each of them, as if they were applied."""
     file = tmp_path / "objects.yaml"
     file.write_text(yaml.safe_dump_all(objects))
     admin = kubeconfig(kube.server, tmp_path / "kubeconfig")

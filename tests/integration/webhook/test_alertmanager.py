@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import shutil
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
@@ -25,10 +24,11 @@ from reactor.runtime.clock import Clock
 from reactor.settings.model import Endpoint, Receiver
 from reactor.webhook.receiver import listening
 from reactor.webhook.webhook_server import WebhookServer
+from tests.e2e.servers import first_on_path
 from tests.ports import free_port
 from tests.unit.webhook.builders import counted, source
 
-BINARY = shutil.which("prometheus-alertmanager") or shutil.which("alertmanager")
+BINARY = first_on_path("alertmanager", "prometheus-alertmanager")
 pytestmark = pytest.mark.skipif(BINARY is None, reason="no prometheus-alertmanager on PATH")
 
 CONFIG = """

@@ -1,0 +1,51 @@
+"""Which versions of Python and of real servers a run of tests has: they stand in its junit report."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+ASKED = {
+    "nats-server": ("nats-server", "--version"),
+    "Prometheus": ("prometheus", "--version"),
+    "Alertmanager": ("alertmanager", "--version"),
+    "HAProxy": ("haproxy", "-v"),
+    "Chromium": ("chromium", "--version"),
+    "kube-apiserver": ("kube-apiserver", "--version"),
+    "Helm": ("helm", "version", "--short"),
+}
+DEBIAN = {"alertmanager": "prometheus-alertmanager"}
+NUMBER = re.compile(r"\d+\.\d+\.\d+[\w.+~-]*")
+
+
+def found() -> Iterator[tuple[str, str]]:
+    """Give what a report says of its run: place, commit, and the version of each program that tests would start."""
+    place = "GitHub Actions" if os.environ.get("GITHUB_ACTIONS") else "by hand"
+    yield "where", f"{place}, {platform.system()} {platform.machine()}, {os.cpu_count()} processors"
+    yield "commit", _said("git", "rev-parse", "--short", "HEAD").strip()
+    yield "Python", platform.python_version()
+    for name, (program, *words) in ASKED.items():
+        path = _first(program, DEBIAN.get(program, program))
+        if path is not None and (number := NUMBER.search(_said(path, *words))):
+            yield name, number[0]
+
+
+def _first(*names: str) -> str | None:
+    """As tests choose (tests/e2e/servers.py): what PATH has first."""
+    folders = [*os.environ.get("PATH", "").split(os.pathsep), os.environ.get("KUBEBUILDER_ASSETS", "")]
+    return next(filter(None, (shutil.which(name, path=one) for one in folders if one for name in names)), None)
+
+
+def _said(*words: str) -> str:
+    try:
+        done = subprocess.run(
+            words, capture_output=True, text=True, check=False, timeout=30, cwd=Path(__file__).parents[1]
+        )
+    except OSError:
+        return ""
+    return done.stdout + done.stderr
