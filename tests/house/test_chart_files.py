@@ -94,7 +94,7 @@ def pod(objects: list[Any]) -> Any:
     ("overlay", "values"), [("ha", ""), ("single", "combined.replicas=1,nats.config.cluster.enabled=false")]
 )
 def test_an_overlay_runs_what_the_chart_runs(overlay: str, values: str) -> None:
-    command = ["kubectl", "kustomize", ROOT / "deploy/kustomize/overlays" / overlay]
+    command = ["kubectl", "kustomize", str(ROOT / "deploy/kustomize/overlays" / overlay)]
     built = [*yaml.safe_load_all(subprocess.run(command, capture_output=True, check=True, text=True).stdout)]
     chart = rendered("--set", f"layout=Combined,{values}".rstrip(","))
     assert pod(built) == pod(chart)

@@ -53,7 +53,7 @@ def test_the_page_of_what_was_run_counts_what_the_reports_say(tmp_path: Path) ->
         '<testsuites><testsuite name="pytest" errors="0" failures="1" skipped="1" tests="3" time="2.4" '
         f'timestamp="2026-11-24T16:44:00.1+00:00">{said}{case}</testsuite></testsuites>'
     )
-    words = [sys.executable, ROOT / "scripts/gen-test-report", tmp_path]
+    words = [sys.executable, str(ROOT / "scripts/gen-test-report"), str(tmp_path)]
     page = subprocess.run(words, capture_output=True, text=True, check=True).stdout
     assert "| a real Kubernetes API server |  | 2026-11-24 16:44 | abc1234 | 1 | 1 | 1 | 2 |" in page
     assert "| a real Kubernetes API server | 3.16.0 |" in page
