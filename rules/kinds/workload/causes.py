@@ -145,6 +145,13 @@ def over(policy: Policy, move: Relocation, cluster: ClusterState, copy: Copy | N
     return not waits and leaves_at(cluster.acute, tolerations) is None
 
 
+def returns(policy: Policy, move: Relocation, cluster: ClusterState, copy: Copy | None) -> bool:
+    """Whether a copy that has its replacement stays after all: its cause has passed, and its cluster is not bad."""
+    counts = policy.failover is not None and policy.failover.cluster is not None
+    bad = counts and any(key in cluster.clocks for key in (NOT_READY, UNREACHABLE))
+    return not bad and over(policy, move, cluster, copy)
+
+
 def behaviour_of(policy: Policy, cause: Cause) -> Behaviour:
     """What the policy says about failures of this cause."""
     failover = policy.failover
@@ -166,9 +173,11 @@ def advance(
     for name, copy in copies.items():
         cluster, move = clusters.get(name, UNHEARD), moves.get(name)
         due = next_due(policy, cluster, copy, now)
-        if move is not None and not move.surplus and move.evicted_at is None and over(policy, move, cluster, copy):
-            del moves[name]
-            move = None  # and what else speaks for leaving counts from this moment on
+        if move is not None and not move.surplus and move.evicted_at is None:
+            passed = returns if move.placed else over
+            if passed(policy, move, cluster, copy):
+                del moves[name]
+                move = None  # and what else speaks for leaving counts from this moment on
         if move is None and name in state.evicting and rule.mode is not Mode.DRY_RUN:
             move = moves[name] = _begun(policy, copy, due, now)
         if move is None and due is not None and due.at <= now:

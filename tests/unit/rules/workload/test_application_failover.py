@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
-from tests.unit.rules.builders import Event
+from tests.unit.rules.builders import Event, outcome
 from tests.unit.rules.workload.builders import (
     acts,
+    cluster,
     clusters,
     copy,
     happens,
@@ -167,3 +168,32 @@ def test_both_failures_together_are_one_move() -> None:
     )
     events = [*clusters("Unhealthy", "m1", at=10), copy("m1", "Unhealthy", at=10)]
     assert acts(given, *start(), *events) == MOVED
+
+
+def test_a_copy_that_is_good_again_does_not_come_back_to_a_cluster_that_is_bad_by_now() -> None:
+    given_rule = workload_rule(
+        placement=placement("m1", "m2", tolerate=20), recoverySeconds=0,
+        failover={"cluster": {}, "application": {"decisionConditions": {"tolerationSeconds": 30}}},
+    )  # fmt: skip
+    events = [workload({"m1": 2}, replicas=2), *clusters("Healthy", "m1", "m2"), copy("m1", "Healthy", at=0)]
+    events += [copy("m1", "Unhealthy", at=10), cluster("m1", "Unhealthy", at=50), copy("m1", "Healthy", at=60)]
+    events += [copy("m1", "Unknown", at=65), cluster("m1", "Unknown", at=100)]
+    left = acts(given_rule, *events, until=200)
+    assert [verb for _, verb, _ in left] == ["Place", "Evict"], left
+    back = acts(given_rule, *events, cluster("m1", "Healthy", at=150), until=200)
+    assert back[2][:2] == (150.0, "CancelEviction")
+
+
+def test_a_copy_whose_replacement_is_placed_goes_on_leaving_a_cluster_that_is_bad_by_now() -> None:
+    """It is good again before it is known that the eviction is begun: the replacement does not go for it."""
+    given_rule = workload_rule(
+        placement=placement("m1", "m2", tolerate=20),
+        failover={"cluster": {}, "application": {"decisionConditions": {"tolerationSeconds": 30}}},
+    )  # fmt: skip
+    events = [workload({"m1": 2}, replicas=2), *clusters("Healthy", "m1", "m2"), copy("m1", "Healthy", at=0)]
+    events += [copy("m1", "Unhealthy", at=10), outcome("nginx/default/Deployment/nginx/1", "Done", at=41)]
+    events += [cluster("m1", "Unhealthy", at=42), copy("m1", "Healthy", at=43), copy("m2", "Healthy", at=44)]
+    said = acts(given_rule, *events, until=200, outcomes=False)
+    assert said == [(40.0, "Place", {"m2": 2}), (41.0, "Evict", "m1")]
+    well = acts(given_rule, *events, cluster("m1", "Healthy", at=50), until=200, outcomes=False)
+    assert well == [*said, (50.0, "Evict", "m2")]
