@@ -20,6 +20,8 @@ _GATES = "feature-gates"
 _FAILOVER, _GRACEFUL = "Failover", "GracefulEviction"
 _ALL_BETA = "AllBeta"
 """Both gates are of this stage in every release that has them."""
+_VARIABLE = re.compile(r"\$\$\([^()]*\)|\$\(([^()]*)\)")
+"""`$(NAME)`; with a second dollar it is no reference."""
 _VERSION = re.compile(r":v?(\d+)\.(\d+)")
 _ON_FROM, _ON_UNTIL = (1, 4), (1, 9)
 """The releases whose Failover gate is on unless told otherwise; 1.12 turned it off, patches of 1.9 to 1.11 too."""
@@ -45,7 +47,7 @@ async def refuse_to_fight(host: KubeApi) -> None:
 def fights(deployment: JsonObject) -> Iterator[KarmadaFights]:
     """Give every switch that stands against us. Pure."""
     containers = ((deployment.get("spec") or {}).get("template") or {}).get("spec", {}).get("containers") or []
-    given = [*_flags(word for one in containers for word in (*(one.get("command") or ()), *(one.get("args") or ())))]
+    given = [flag for one in containers for flag in _flags(_words(one))]
     flags, gates = dict(given), _gates(given)
     # All gates of a stage are switched by one word, but for those that are named themselves.
     failover = gates.get(_FAILOVER, gates.get(_ALL_BETA))
@@ -65,10 +67,26 @@ def fights(deployment: JsonObject) -> Iterator[KarmadaFights]:
         yield KarmadaFights(_GRACEFUL, f"{text}karmada-controller-manager without GracefulEviction=false")
 
 
+def _words(container: JsonObject) -> Iterator[str]:
+    """Give the words of the command line, with the container's variables that Kubernetes puts in for `$(NAME)`."""
+    values: dict[str, str] = {}
+    for one in container.get("env") or ():
+        if "value" in one:  # one from a ConfigMap or a Secret is not known here
+            values[one["name"]] = _expanded(one["value"], values)
+    for word in (*(container.get("command") or ()), *(container.get("args") or ())):
+        yield _expanded(word, values)
+
+
+def _expanded(text: str, values: Mapping[str, str]) -> str:
+    return _VARIABLE.sub(lambda found: found[0][1:] if found[1] is None else values.get(found[1], found[0]), text)
+
+
 def _flags(words: Iterable[str]) -> Iterator[tuple[str, str]]:
     """Read `--name=value`, `--name value` and `--name`, also where a shell is given all of them as one word."""
     waiting = ""
     for word in (part for given in words for part in ([given] if given.startswith("-") else given.split())):
+        if word == "--":
+            break  # no flag comes after it
         if word.startswith("-"):
             if waiting:
                 yield waiting, "true"
@@ -84,11 +102,18 @@ def _flags(words: Iterable[str]) -> Iterator[tuple[str, str]]:
 
 
 def _gates(flags: Iterable[tuple[str, str]]) -> Mapping[str, bool]:
-    """Read all gates; the flag may be given more than once, and the last word on a gate counts."""
-    pairs = (
-        pair.strip().strip("\"'").partition("=") for name, text in flags if name == _GATES for pair in text.split(",")
-    )
-    return {name.strip().strip("\"'"): _is_true(value.strip()) for name, has_value, value in pairs if has_value}
+    """Read all gates; the flag may be given more than once, and the last word on a gate counts.
+
+    Of all gates of a stage the first flag's word counts: it has switched them, and a later one leaves alone what is.
+    """
+    gates: dict[str, bool] = {}
+    for name, text in flags:
+        if name != _GATES:
+            continue
+        pairs = (pair.strip().strip("\"'").partition("=") for pair in text.split(","))
+        read = {gate.strip().strip("\"'"): _is_true(value.strip()) for gate, has_value, value in pairs if has_value}
+        gates |= {gate: on for gate, on in read.items() if gate != _ALL_BETA or gate not in gates}
+    return gates
 
 
 def _is_true(text: str | None) -> bool:

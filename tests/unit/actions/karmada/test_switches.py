@@ -40,10 +40,29 @@ def manager(*args: str, image: str = "karmada-controller-manager:v1.15.0") -> Js
         (["--feature-gates", "AllBeta=true", "--v=4"], ["Failover"]),
         (["-c", "exec karmada-controller-manager --v=2 --feature-gates=Failover=true"], ["Failover"]),
         (["--feature-gates=failover=true"], []),
+        # A second word on all gates of a stage changes none that the first has switched.
+        (["--feature-gates=AllBeta=true", "--feature-gates=AllBeta=false"], ["Failover"]),
+        (["--feature-gates=AllBeta=false", "--feature-gates=AllBeta=true"], ["GracefulEviction"]),
+        (["--feature-gates=AllBeta=false,AllBeta=true"], ["Failover"]),
+        (["--feature-gates", "AllBeta=true", "--feature-gates", "Failover=false"], []),
+        (["--", "--feature-gates=Failover=true"], []),
     ],
 )
 def test_every_switch_that_is_on_is_named(args: list[str], switches: list[str]) -> None:
     assert [found.switch for found in fights(manager(*args))] == switches
+
+
+def test_a_switch_in_a_variable_of_the_container_is_read() -> None:
+    found = manager("--feature-gates=$(GATES),PropagateDeps=true", "--enable-no-execute-taint-eviction=$(EVICT)")
+    [container] = found["spec"]["template"]["spec"]["containers"]
+    container["env"] = [
+        {"name": "STAGE", "value": "Failover"}, {"name": "GATES", "value": "$(STAGE)=true"},
+        {"name": "EVICT", "valueFrom": {"configMapKeyRef": {"name": "karmada", "key": "evict"}}},
+    ]  # fmt: skip
+    assert [one.switch for one in fights(found)] == ["Failover"]
+    container["command"] += ["--feature-gates=$$(GATES)"]  # escaped: no reference
+    container["env"][1]["value"] = "Failover=false"
+    assert not [*fights(found)]
 
 
 @pytest.mark.parametrize(
