@@ -31,10 +31,14 @@ class Cluster:
     def __init__(self, loop: VirtualLoop, names: Sequence[str], wrote: Callable[[str, Write], None]) -> None:
         self._loop, self._wrote = loop, wrote
         self._version = 100
+        self.is_down = False
+        """Whether it answers nobody."""
         self.objects = {path_of(name): _split(name) for name in names}
 
     async def get(self, path: str) -> JsonObject:
-        """Raises NotFound."""
+        """Raises NotFound, ApiUnavailable."""
+        if self.is_down:
+            raise ApiUnavailable("connection refused")
         if path == BASE:
             return {"resources": [{"name": "trafficsplits"}]}
         if path not in self.objects:
@@ -42,7 +46,7 @@ class Cluster:
         return self.objects[path]
 
     async def json_patch(self, path: str, operations: Sequence[JsonObject]) -> JsonObject:
-        """Raises NotFound, Conflict."""
+        """Raises NotFound, Conflict, ApiUnavailable."""
         before = await self.get(path)
         try:
             after = json_patch(before, list(operations))

@@ -70,6 +70,34 @@ def unacknowledged(seed: int) -> Scenario:
     return Scenario(seed, FLEETS[1], plans, (Fault("unacked", CALM, SCRIPT_UNTIL),), stamped=False)
 
 
+GONE: tuple[Kind, ...] = ("bus-down", "all-gone", "api-down")
+SHARES = (0.5, 1.0, 2.0)
+"""Of the toleration: something is away for less, about as long, or longer."""
+
+
+def away(seed: int) -> Scenario:
+    """Give one in which the bus, every process or the API server goes away and comes back while windows are open.
+
+    One route recovers meanwhile, one recovers and fails again, one stays bad, one fails and recovers unseen.
+    """
+    random = Random(f"away {seed}")
+    kind, share = GONE[seed % len(GONE)], SHARES[seed // len(GONE) % len(SHARES)]
+    toleration, recovery = random.choice(TOLERATIONS[1:]), random.choice(RECOVERIES)
+    length = round(share * toleration + random.uniform(-0.3, 0.8), 3)
+    at = round(CALM + toleration + random.uniform(0, 2), 3)
+    first = round(at - random.uniform(0.1, 0.95) * toleration, 3)
+    end = at + length
+    late = round(end + toleration + random.uniform(12, 16), 3)
+    spells = (
+        (Span(first, round(at + random.uniform(0.2, 0.95) * length, 3)),),
+        (Span(first, round(at + length / 3, 3)), Span(round(at + 2 * length / 3, 3), late)),
+        (Span(first, late),),
+        (Span(round(at + length / 4, 3), round(at + 3 * length / 4, 3)),),
+    )
+    plans = tuple(Plan(f"route-{number}", toleration, recovery, one) for number, one in enumerate(spells))
+    return Scenario(seed, random.choice(FLEETS), plans, (Fault(kind, at, length),), shuffled=seed % 2 == 1, skew=SKEW)
+
+
 def _plan(random: Random, number: int) -> Plan:
     toleration, recovery = random.choice(TOLERATIONS), random.choice(RECOVERIES)
     return Plan(f"route-{number}", toleration, recovery, tuple(_outages(random, toleration, recovery)))

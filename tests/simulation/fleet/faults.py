@@ -54,8 +54,16 @@ class Faults:
             self._fleet.server.set_down(down=True)
             self._loop.later(fault.seconds, self._bus_is_back)
             return
+        if fault.kind == "api-down":
+            self._tell("the API server is down")
+            self._fleet.cluster.is_down = True
+            self._unseen(fault)
+            self._loop.later(fault.seconds, self._api_is_back)
+            return
         for who, process in self._concerned(fault):
-            if fault.kind in ("crash", "pause"):
+            if fault.kind == "all-gone":
+                self._crash(fault, who, process)
+            elif fault.kind in ("crash", "pause"):
                 strike = partial(self._crash if fault.kind == "crash" else self._pause, fault, who, process)
                 process.bus.traps.append(Trap(fault.calls, fault.late, strike, fault.of))
             elif fault.kind == "cut":
@@ -75,6 +83,14 @@ class Faults:
     def _bus_is_back(self) -> None:
         self._tell("the bus is back")
         self._fleet.server.set_down(down=False)
+
+    def _api_is_back(self) -> None:
+        self._tell("the API server is back")
+        self._fleet.cluster.is_down = False
+
+    def _unseen(self, fault: Fault) -> None:
+        now = self._loop.time()
+        self.blind.append(Span(now, now + fault.seconds + BEGINNING_AGAIN))
 
     def _mend(self, process: Process) -> None:
         self._tell(f"{process.name} reaches the bus again")
@@ -98,8 +114,7 @@ class Faults:
         name = f"{who}-{round(self._loop.time() - START)}" if fault.renamed else process.name
         self._tell(f"{process.name} is killed; {name} starts {fault.seconds:g} s later")
         if who == SOURCE:
-            now = self._loop.time()
-            self.blind.append(Span(now, now + fault.seconds + BEGINNING_AGAIN))
+            self._unseen(fault)
         process.kill()
         self._loop.later(fault.seconds, self._fleet.start, who, name)
 
@@ -108,8 +123,7 @@ class Faults:
             return
         self._strikes(fault, who)
         if who == SOURCE:
-            now = self._loop.time()
-            self.blind.append(Span(now, now + fault.seconds + BEGINNING_AGAIN))
+            self._unseen(fault)
         self._tell(f"{process.name} is stopped for {fault.seconds:g} s")
         process.freeze()
         self._loop.later(fault.seconds, self._go_on, process)

@@ -40,7 +40,7 @@ class Fleet:
         self, scenario: Scenario, loop: VirtualLoop, cluster: Cluster, traced: Callable[[str, str], None],
         routing: Routing, healthy: Callable[[], Mapping[str, bool]],
     ) -> None:  # fmt: skip
-        self._scenario, self._loop, self._cluster, self._traced = scenario, loop, cluster, traced
+        self._scenario, self._loop, self.cluster, self._traced = scenario, loop, cluster, traced
         self._routing, self._healthy = routing, healthy
         self.clock = SimClock(loop)
         self.server = Server(self.clock.now)
@@ -66,7 +66,7 @@ class Fleet:
         publisher = FactPublisher(bus, self._routing, PARTITIONS, process.clock, source=f"/{process.name}")
         roles = self.roles[who]
         if roles is None:
-            source = Source(bus, publisher, process.clock, self._cluster, self._healthy, Random(f"{seed} look"))
+            source = Source(bus, publisher, process.clock, self.cluster, self._healthy, Random(f"{seed} look"))
             process.start(lambda: forever("source", source.run))
         if roles in ("all", "decider"):
             decider = Decider(PartitionContext(bus, process.clock, self._routing, PARTITIONS, process.name))
@@ -77,12 +77,12 @@ class Fleet:
         return process
 
     def _carrier(self, process: Process, seed: str) -> Callable[[Action, ExecutionContext], Awaitable[Outcome]]:
-        api = Api(self._cluster, process.api, Random(f"{seed} api"))
+        api = Api(self.cluster, process.api, Random(f"{seed} api"))
 
         async def carry_out(action: Action, context: ExecutionContext) -> Outcome:
             assert isinstance(action, SetWeights)
             if not self._scenario.stamped:
-                await context.write(action.id, lambda: self._cluster.set_weights(action))
+                await context.write(action.id, lambda: self.cluster.set_weights(action))
                 return Outcome(action=action.id, status="Done", observed_at=process.clock.now())
             return await route_weights.carry_out(
                 GuardedKube(api, context), action, process.clock, instance=process.name

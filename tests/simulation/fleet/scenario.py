@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from reactor.audit.object_history import Span
 
-Kind = Literal["crash", "pause", "cut", "rough", "bus-down", "api-rough", "unacked"]
+Kind = Literal["crash", "pause", "cut", "rough", "bus-down", "api-rough", "unacked", "all-gone", "api-down"]
 Roles = Literal["all", "decider", "executor"]
 
 

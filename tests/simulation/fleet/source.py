@@ -62,6 +62,8 @@ class Source:
                 task.cancel()
 
     async def _look(self) -> None:
+        if self._cluster.is_down:
+            return  # what it looks at is what the API server says
         now = self._clock.now()
         look = ReadInterval(now, now)
         for service, healthy in self._healthy().items():

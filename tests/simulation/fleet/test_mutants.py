@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from tests.simulation.fleet.draw import crashing, draw, pausing, unacknowledged
+from tests.simulation.fleet.draw import GONE, away, crashing, draw, pausing, unacknowledged
 from tests.simulation.fleet.judge import judge
 from tests.simulation.fleet.mutants import MUTANTS
 from tests.simulation.fleet.scenario import Scenario
@@ -53,10 +53,23 @@ def test_the_simulation_sees(hunt: Hunt, monkeypatch: pytest.MonkeyPatch) -> Non
     pytest.fail(f"{hunt.seeds} seeds, and nobody noticed {hunt.mutant}")
 
 
-@pytest.mark.parametrize("harsher", [crashing, pausing, unacknowledged], ids=lambda draw: draw.__name__)
+@pytest.mark.parametrize("harsher", [crashing, pausing, unacknowledged, away], ids=lambda draw: draw.__name__)
 def test_without_a_mistake_the_same_scenarios_break_nothing(harsher: Callable[[int], Scenario]) -> None:
     for seed in range(20):
         assert judge(World(harsher(seed)).play()) == []
+
+
+@pytest.mark.parametrize("kind", GONE)
+def test_windows_that_end_unseen_are_found_to_fire_whatever_was_away(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The outage after which whole fleets of routes left healthy primaries: a hundred seeds have to show it."""
+    MUTANTS["without_evidence"](monkeypatch)
+    for seed in range(100):
+        scenario = away(seed)
+        if scenario.faults[0].kind == kind and judge(World(scenario).play()):
+            return
+    pytest.fail(f"100 seeds, and nobody noticed that windows fire when {kind} is over")
 
 
 def test_every_mutant_is_hunted() -> None:
