@@ -19,7 +19,7 @@ from rules.core.timers import runs
 from rules.core.values import replace
 from rules.kinds.workload import cluster_backoff as workload_backoff
 from rules.kinds.workload.candidates import SchedulingRequest, opens_at
-from rules.kinds.workload.causes import EvictionDue, behaviour_of, member_of, next_due, policy_of, returns
+from rules.kinds.workload.causes import EvictionDue, behaviour_of, member_of, next_due, over, policy_of, returns
 from rules.kinds.workload.constraints import limits_that_stood
 from rules.kinds.workload.eviction import borne_until, bound, next_purge, purged_because
 from rules.kinds.workload.inventory import clusters_of
@@ -332,7 +332,8 @@ def _ending(view: Inputs, name: str, move: Relocation) -> PlannedAction | Hold |
         )
     cluster = view.clusters.get(name, UNHEARD)
     # What would have to leave again at once, for another cause, does not come back: its replacement stands.
-    passed = not move.surplus and not view.due(name) and returns(view.policy, move, cluster, state.copies.get(name))
+    comes_back = returns if stay else over  # where no other copy stays, it is the only one that can
+    passed = not move.surplus and not view.due(name) and comes_back(view.policy, move, cluster, state.copies.get(name))
     if passed and move.cause == "Cluster" and cluster.waits_until is not None:
         return Held.BACKING_OFF, f"{name} stays left {workload_backoff.why(name, cluster)}"
     limits = partial(limits_that_stood, view.policy, view.clusters, view.state.wanted_on)
