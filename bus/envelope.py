@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from datetime import datetime
+from json.encoder import encode_basestring_ascii as _text
 from typing import Annotated, Any, Literal, Union
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, create_model
@@ -88,13 +88,13 @@ def encode(message: Message, *, id: str, source: str, time: datetime) -> bytes: 
     `id` is deterministic: the same message published again has the same id. `source` is a URI reference, such as
     `/reactor/observer`.
     """
-    head = {
-        "specversion": "1.0", "id": id, "source": source, "type": message.type, "subject": message.about,
-        "time": iso(time), "datacontenttype": "application/json",
-    }  # fmt: skip
+    head = (
+        f'{{"specversion": "1.0", "id": {_text(id)}, "source": {_text(source)}, "type": {_text(message.type)}, '
+        f'"subject": {_text(message.about)}, "time": {_text(iso(time))}, "datacontenttype": "application/json"'
+    )
     # Of all that is stored most are observations, and most of what one could say is as usual.
     data = message.model_dump_json(exclude_defaults=isinstance(message, Observation))
-    return f'{json.dumps(head)[:-1]}, "data": {data}}}'.encode()
+    return f'{head}, "data": {data}}}'.encode()
 
 
 def decode(body: bytes) -> Event:

@@ -53,7 +53,7 @@ def fact_kinds(*kinds: type[Message]) -> Sequence[str]:
 
 def _as_fact(fact: Any) -> Sequence[str]:
     if isinstance(fact, Observation):
-        return ANY, "observation", token(fact.target), token(f"{fact.signal}-{fact.status}")
+        return ANY, "observation", token(fact.target), token(f"{fact.signal}-{fact.status.value}")
     return ANY, command_kind(type(fact)), token(fact.about)
 
 
@@ -99,4 +99,7 @@ def refusal(subject: str, message: Message) -> str:
 def _agree(tokens: Sequence[str], wanted: Sequence[str], *, open_ended: bool) -> bool:
     if len(tokens) < len(wanted) or (len(tokens) > len(wanted) and not open_ended):
         return False
-    return all(need in (ANY, there) for there, need in zip(tokens, wanted, strict=False))
+    for there, need in zip(tokens, wanted, strict=False):  # noqa: SIM110 - of every message twice, at a third of the cost
+        if need not in (there, ANY):
+            return False
+    return True

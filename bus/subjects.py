@@ -9,10 +9,16 @@ from __future__ import annotations
 
 import hashlib
 import re
+from functools import lru_cache
 
 ROOT = "reactor"
 SLUG_MAX = 32
+TOKENS_KEPT = 8192
+KEPT_CHARACTERS = 256
+"""So many tokens, of texts that are no longer than this, are not computed anew: what is routed is read again at once,
+and its subject is checked. A few MB at most."""
 _LEGAL = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,31}\Z")
+_HASHED = re.compile(r"-[0-9a-f]{10}\Z")
 _OTHER = re.compile(r"[^a-z0-9]+")
 
 
@@ -21,10 +27,17 @@ def token(text: str) -> str:
 
     A text that already is a short legal token stays as it is, unless it looks like a hashed one.
     """
-    if _LEGAL.match(text) and not re.search(r"-[0-9a-f]{10}\Z", text):
+    return _kept(text) if len(text) <= KEPT_CHARACTERS else _token(text)
+
+
+def _token(text: str) -> str:
+    if _LEGAL.match(text) and not _HASHED.search(text):
         return text
     slug = _OTHER.sub("-", text.lower()).strip("-")[:SLUG_MAX]
     return f"{slug or 'x'}-{hashlib.sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()[:10]}"
+
+
+_kept = lru_cache(TOKENS_KEPT)(_token)
 
 
 def partition_of(rule: str, scope: str, partitions: int) -> int:

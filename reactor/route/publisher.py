@@ -75,12 +75,12 @@ class FactPublisher:
 
 def _subject(partition: int, fact: Fact) -> str:
     if isinstance(fact, Observation):
-        return subjects.observed(partition, fact.target, f"{fact.signal}-{fact.status}")
+        return subjects.observed(partition, fact.target, f"{fact.signal}-{fact.status.value}")
     return subjects.fact(partition, type(fact).__name__.lower(), fact.about)
 
 
 def _id(fact: Fact) -> str:
     """The same fact has the same id, whoever publishes it and however often."""
     kind = type(fact).__name__.lower()
-    signal = f"{fact.signal}/{fact.status}/" if isinstance(fact, Observation) else ""
+    signal = f"{fact.signal}/{fact.status.value}/" if isinstance(fact, Observation) else ""
     return f"{kind}/{signal}{iso(fact.observed_at)}/{subjects.token(fact.about)}"
