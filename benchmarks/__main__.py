@@ -16,6 +16,7 @@ from benchmarks import (
     backtest_speed,
     beside_linkerd,
     observations_speed,
+    page_speed,
     probe_speed,
     rest_speed,
     rules_many,
@@ -44,6 +45,7 @@ ALL: dict[str, Callable[[], Result | Coroutine[Any, Any, Result]]] = {
     "cluster-loss": workload_speed.cluster_loss,
     "backtest": backtest_speed.backtest,
     "beside-linkerd-failover": beside_linkerd.beside_linkerd_failover,
+    "page": page_speed.page,
     "vouching": vouching_speed.vouching,
 }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import platform
 import sys
 from collections import Counter
 from dataclasses import asdict
@@ -15,13 +16,14 @@ import click
 
 from reactor.cli.shared.options import Seconds, bus_option, output_option
 from reactor.cli.shared.printing import printed, say
+from reactor.runtime.installed_versions import installed
 from reactor.runtime.visible import visible
 
 if TYPE_CHECKING:
     from reactor.settings.model import Settings
     from reactor.workbench.doctor.finding import Finding, Findings
 
-GROUPS = ("settings", "rules", "bus", "members", "clusters", "prometheus", "alertmanager", "clocks", "disk")
+GROUPS = ("settings", "rules", "bus", "members", "clusters", "prometheus", "alertmanager", "clocks", "disk", "versions")
 """In the order in which they are printed."""
 UNREAD = "the settings cannot be used"
 
@@ -43,8 +45,8 @@ def doctor(
 ) -> None:
     """Find what keeps the reactor from working.
 
-    The command checks settings, rule files, the bus, its members, clusters, Prometheus, Alertmanager, clocks and disk.
-    FILES are rule files, in addition to those of the settings. Each failed check is printed with its fix. The
+    The command checks settings, rule files, the bus, its members, clusters, Prometheus, Alertmanager, clocks, disk and
+    versions. FILES are rule files, in addition to those of the settings. Each failed check is printed with its fix. The
     command writes one value to the bus for the test and changes nothing else.
 
     \b
@@ -90,7 +92,7 @@ async def _ask(
     settings: Settings, url: str | None, rules: Any, seconds: float, config: Path | None, *, pre: bool
 ) -> Findings:
     """Ask all that is not on this machine, side by side."""
-    from reactor.cli.shared.doctor_bus import bus_findings, member_findings, suffix
+    from reactor.cli.shared.doctor_bus import bus_findings, member_findings, suffix, unasked_members
     from reactor.workbench.doctor import alertmanager_diagnosis, disk_diagnosis, servers_diagnosis
     from reactor.workbench.doctor.finding import Finding, limited
 
@@ -103,8 +105,9 @@ async def _ask(
     if not pre:
         looks.append(limited("members", "all", member_findings(bus, url, rules.digest), seconds))
     answers = await asyncio.gather(*looks)
-    found = [finding for one in answers for finding in one]
-    return [*found, Finding("members", "all", "skipped", "not before an install")] if pre else found
+    own = Finding("versions", "reactor", "ok", f"{installed('alert-reactor')} on Python {platform.python_version()}")
+    found = [own, *(finding for one in answers for finding in one)]
+    return [*found, *unasked_members("not before an install")] if pre else found
 
 
 def _shown(found: Findings) -> str:

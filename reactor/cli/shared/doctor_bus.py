@@ -59,8 +59,14 @@ async def member_findings(settings: BusSettings, url: str | None, digest: str) -
             processes = await present(bus)
             _, partitions = await owners(bus, warn)
     except (ReactorError, BusError) as error:
-        return [Finding(members_diagnosis.GROUP, "all", "skipped", f"{UNREACHED}: {' '.join(str(error).split())}")]
+        return unasked_members(f"{UNREACHED}: {' '.join(str(error).split())}")
     return members_diagnosis.findings(processes, partitions, digest, installed("alert-reactor"))
+
+
+def unasked_members(why: str) -> Findings:
+    """Give that the processes on the bus were not asked."""
+    group, versions = members_diagnosis.GROUP, members_diagnosis.VERSIONS
+    return [Finding(group, "all", "skipped", why), Finding(versions, group, "skipped", why)]
 
 
 def suffix(config: object, url: str | None) -> str:

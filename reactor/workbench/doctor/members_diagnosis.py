@@ -8,7 +8,7 @@ from typing import Any
 from reactor.fleet.presence import Process
 from reactor.workbench.doctor.finding import Finding, Findings
 
-GROUP = "members"
+GROUP, VERSIONS = "members", "versions"
 
 
 def findings(processes: Sequence[Process], partitions: Sequence[Mapping[str, Any]], mine: str, own: str) -> Findings:
@@ -17,7 +17,8 @@ def findings(processes: Sequence[Process], partitions: Sequence[Mapping[str, Any
     `mine`: the digest of the rule files here; empty: none were read. `own`: the version of this command.
     """
     if not processes:
-        return [Finding(GROUP, "processes", "failed", "no reactor runs on this bus", "reactor run")]
+        missing = Finding(GROUP, "processes", "failed", "no reactor runs on this bus", "reactor run")
+        return [missing, Finding(VERSIONS, GROUP, "skipped", "no reactor runs on this bus")]
     alive = Finding(GROUP, "processes", "ok", ", ".join(one.name for one in processes))
     return [alive, _versions(processes, own), *_broken(processes), _rules(processes, mine), _owners(partitions)]
 
@@ -27,9 +28,9 @@ def _versions(processes: Sequence[Process], own: str) -> Finding:
     if others:
         detail = f"{own} here, {', '.join(others)}"
         return Finding(
-            GROUP, "versions", "warning", detail, "upgrade all to one version: docs/how-to/upgrade-and-restart.md"
+            VERSIONS, GROUP, "warning", detail, "upgrade all to one version: docs/how-to/upgrade-and-restart.md"
         )
-    return Finding(GROUP, "versions", "ok", f"all are {own}")
+    return Finding(VERSIONS, GROUP, "ok", f"all are {own}")
 
 
 def _broken(processes: Sequence[Process]) -> Findings:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import contextlib
 import os
 import re
 import shutil
+import signal
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -84,27 +86,41 @@ async def browsing(folder: Path) -> AsyncIterator[Browser]:
     driver, chromium = shutil.which("chromedriver"), shutil.which("chromium") or shutil.which("google-chrome")
     if driver is None or chromium is None:
         pytest.skip("no chromium with its chromedriver on PATH: apt-get install chromium chromium-driver")
+    # In a group of its own: a browser that outlives its driver would hold the driver's output open, and a test that
+    # fails would hang.
     process = await asyncio.create_subprocess_exec(
-        driver, f"--port={free_port()}", stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT
-    )
+        driver, f"--port={free_port()}", stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
+        start_new_session=True,
+    )  # fmt: skip
     try:
-        async with asyncio.timeout(PATIENCE), aiohttp.ClientSession() as session:
-            base = f"http://127.0.0.1:{await _port(process)}/session"
-            args = ["--headless=new", "--disable-gpu", f"--user-data-dir={folder}"]
-            args += ["--no-sandbox"] if os.geteuid() == 0 else []  # root has none
-            options = {
-                "goog:chromeOptions": {"binary": chromium, "args": args},
-                "goog:loggingPrefs": {"browser": "ALL"},
-            }
-            async with session.post(base, json={"capabilities": {"alwaysMatch": options}}) as answer:
-                value = (await answer.json())["value"]
-                assert answer.status == 200, value
-            url = f"{base}/{value['sessionId']}"
-            yield Browser(session, url)
-            await session.delete(url)  # which ends Chromium
+        async with aiohttp.ClientSession() as session:
+            url = await _begun(process, session, chromium, folder)
+            try:
+                yield Browser(session, url)
+            finally:
+                await session.delete(url)  # which ends Chromium
     finally:
-        process.terminate()
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
         await process.wait()
+
+
+async def _begun(
+    process: asyncio.subprocess.Process, session: aiohttp.ClientSession, chromium: str, folder: Path
+) -> str:
+    """Give the URL of a new session."""
+    args = ["--headless=new", "--disable-gpu", f"--user-data-dir={folder}"]
+    args += ["--no-sandbox"] if os.geteuid() == 0 else []  # root has none
+    options = {
+        "goog:chromeOptions": {"binary": chromium, "args": args},
+        "goog:loggingPrefs": {"browser": "ALL"},
+    }
+    async with asyncio.timeout(PATIENCE):
+        base = f"http://127.0.0.1:{await _port(process)}/session"
+        async with session.post(base, json={"capabilities": {"alwaysMatch": options}}) as answer:
+            value = (await answer.json())["value"]
+            assert answer.status == 200, value
+            return f"{base}/{value['sessionId']}"
 
 
 async def _port(process: asyncio.subprocess.Process) -> int:

@@ -192,7 +192,7 @@ OWNED = [{"partition": 0, "alive": True}, {"partition": 1, "alive": True}]
 
 def test_members_that_are_alike_are_ok() -> None:
     found = members_diagnosis.findings([process("a"), process("b")], OWNED, "d1", "1.0")
-    assert said(found) == [("processes", "ok"), ("versions", "ok"), ("rules", "ok"), ("partitions", "ok")]
+    assert said(found) == [("processes", "ok"), ("members", "ok"), ("rules", "ok"), ("partitions", "ok")]
 
 
 def test_other_rules_on_one_member_are_a_warning() -> None:
@@ -228,12 +228,12 @@ def test_another_version_on_a_member_is_a_warning() -> None:
         b'{"name": "old", "roles": [], "rules": "d1", "since": "2026-01-01T00:00:00Z", "problems": []}'
     )
     found = {one.name: one for one in members_diagnosis.findings([process("a"), older], OWNED, "", "1.0")}
-    assert (found["versions"].status, found["versions"].detail) == ("warning", "1.0 here, an older version on old")
-    assert found["versions"].fix
+    assert (found["members"].status, found["members"].detail) == ("warning", "1.0 here, an older version on old")
+    assert found["members"].fix
 
 
 def test_no_member_at_all_fails() -> None:
-    assert said(members_diagnosis.findings([], [], "", "1.0")) == [("processes", "failed")]
+    assert said(members_diagnosis.findings([], [], "", "1.0")) == [("processes", "failed"), ("members", "skipped")]
 
 
 # --- the disk ------------------------------------------------------------------------------------------------------
