@@ -6,14 +6,13 @@ from collections import Counter
 from collections.abc import Set
 from datetime import datetime
 
-import yaml
-
 from reactor.views.rows import Row
 from reactor.web.board import Board
 from rules.loader import RuleSet
 from rules.rulefile.isolation import ZoneIsolation
 from rules.rulefile.lint.coverage import Consumer, Producers, feeds, wants
 from rules.rulefile.model import Rule
+from rules.rulefile.rule_text import rule_text
 from rules.rulefile.sources import Bound, PrometheusQuery
 from rules.rulefile.targets import matches
 
@@ -27,7 +26,7 @@ def rule_rows(board: Board, now: datetime) -> list[Row]:
             "name": rule.name, "kind": type(rule).__name__, "mode": rule.mode.value,
             "place": loaded.places.get(rule.name, ""),
             "tolerationSeconds": rule.toleration_seconds, "recoverySeconds": rule.recovery_seconds,
-            "removed": rule.name in loaded.removed, "text": _text(rule), "coverage": _coverage(rule, spoken),
+            "removed": rule.name in loaded.removed, "text": rule_text(rule), "coverage": _coverage(rule, spoken),
             "states": Counter(row["state"] for row in rows if row["rule"] == rule.name),
             "objects": [row["key"] for row in rows if row["rule"] == rule.name],
             "zones": [zone.name for zone in rule.zones] if isinstance(rule, ZoneIsolation) else [],
@@ -45,11 +44,6 @@ def metrics_of(rules: RuleSet, signals: Set[str]) -> list[Row]:
         for source in rules.sources
         if isinstance(source, PrometheusQuery) and isinstance(source.unhealthy_when, Bound) and source.says in signals
     ]  # fmt: skip
-
-
-def _text(rule: Rule) -> str:
-    """Give a rule as a rule file has it."""
-    return yaml.safe_dump(rule.model_dump(mode="json", by_alias=True, exclude_unset=True), sort_keys=False)
 
 
 def _coverage(rule: Rule, spoken: Producers) -> list[Row]:

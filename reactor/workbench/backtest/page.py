@@ -1,9 +1,15 @@
-"""A backtest as one HTML page: no scripts, nothing from elsewhere, so that it can be mailed and kept."""
+"""A backtest as one HTML page: nothing from elsewhere, so that it can be mailed and kept.
+
+Its one script zooms. The policy allows no other one, and without it the page shows all the same.
+"""
 
 from __future__ import annotations
 
+import base64
+import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from html import escape
+from pathlib import Path
 
 from reactor.workbench.backtest import picture
 from reactor.workbench.backtest.backtest_run import Backtested
@@ -11,6 +17,7 @@ from reactor.workbench.backtest.backtest_text import COLUMNS, difference, length
 from reactor.workbench.backtest.style import STYLE
 from rules.rehearsal.backtest.backtest_report import depends, moment, numbers, timeline
 from rules.rehearsal.backtest.rule_story import HEALTHY, UNHEARD, Played, RuleTimeline
+from rules.rulefile.rule_text import rule_text
 
 MARKS_SHOWN = 500
 LANES_SHOWN = 60
@@ -18,7 +25,10 @@ LANES_SHOWN = 60
 DIFFERENCES_SHOWN = 500
 UNFOLDED_MAX = 12
 """Entries of a list that is open from the start: longer ones would part what is to be looked at together."""
-_POLICY = "default-src 'none'; style-src 'unsafe-inline'"
+_SCRIPT = Path(__file__).with_name("zoom.js").read_text("utf-8")
+_HASH = base64.b64encode(hashlib.sha256(_SCRIPT.encode()).digest()).decode()
+_POLICY = f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{_HASH}'"
+_ZOOM = {"closer": "Zoom in", "wider": "Zoom out", "earlier": "Earlier", "later": "Later", "whole": "Whole time"}
 _QUIET = bytes([UNHEARD, HEALTHY])
 
 LEGEND = (
@@ -31,13 +41,15 @@ def page(done: Backtested) -> str:
     """Give the page. The same backtest gives the same page, byte for byte."""
     played = done.played
     title = f"Backtest {moment(played.first)} to {moment(played.until)}"
-    parts = [*_head(done), *_overview(done), *_sweep(done), *_compare(done), *_stories(played, done)]
+    parts = [*_head(done), _zoom(), *_overview(done), *_sweep(done), *_compare(done), *_stories(played, done)]
     body = "\n".join(parts)
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{escape(_POLICY)}">\n'
         '<meta name="viewport" content="width=device-width,initial-scale=1">\n'
-        f"<title>{escape(title)}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n{body}\n</body>\n</html>\n"
+        f"<title>{escape(title)}</title>\n<style>{STYLE}</style>\n</head>\n"
+        f'<body data-first="{played.first:.0f}" data-until="{played.until:.0f}">\n{body}\n'
+        f'<script type="module">{_SCRIPT}</script>\n</body>\n</html>\n'
     )
 
 
@@ -50,6 +62,12 @@ def _head(done: Backtested) -> Iterator[str]:
         yield "<ul>" + "".join(f"<li>{escape(note)}</li>" for note in done.notes) + "</ul>"
     colours = (f'<span><i style="--c:var(--{kind})"></i>{escape(word)}</span>' for kind, word in LEGEND)
     yield f'<p class="legend">{"".join(colours)}</p>'
+
+
+def _zoom() -> str:
+    """The buttons of the script, which shows them."""
+    buttons = "".join(f'<button type="button" id="{name}">{word}</button>' for name, word in _ZOOM.items())
+    return f'<div id="zoom" class="zoom" hidden>{buttons}<output id="at"></output></div>'
 
 
 def _overview(done: Backtested) -> Iterator[str]:
@@ -81,6 +99,7 @@ def _stories(played: Played, done: Backtested) -> Iterator[str]:
         yield f'<p class="dim">{escape(words)}, recovery {escape(length(rule.recovery_seconds))}</p>'
         said = [*summary(numbers([story], {name: within}), within), *depends(story)]
         yield from (f"<p>{escape(text)}</p>" for text in said)
+        yield f"<details><summary>Text of the rule</summary><pre>{escape(rule_text(rule))}</pre></details>"
         yield from _lanes(story, played)
         yield from _marks(story, within)
 

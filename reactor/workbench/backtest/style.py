@@ -11,6 +11,14 @@ h1{font-size:1.4rem}h2{font-size:1.15rem;margin:2rem 0 .3rem;border-top:1px soli
 h3{font-size:1rem;margin:1.2rem 0 .2rem;overflow-wrap:anywhere}
 p,ul{margin:.3rem 0}.dim{color:var(--dim)}.name{font-size:.85rem;margin:.4rem 0 0;overflow-wrap:anywhere}
 svg.lane{display:block;width:100%;height:20px;background:color-mix(in srgb,var(--line) 35%,transparent)}
+svg.lane{cursor:crosshair;touch-action:pan-y}
+rect.bad{stroke:var(--bad);stroke-width:2;vector-effect:non-scaling-stroke}
+.zoom:not([hidden]){position:sticky;top:0;z-index:1;background:var(--bg);padding:.5rem 0;
+display:flex;flex-wrap:wrap;gap:.4rem;align-items:center}
+.zoom output{font-size:.85rem;color:var(--dim);font-variant-numeric:tabular-nums}
+button{font:inherit;font-size:.85rem;color:inherit;background:none;
+border:1px solid var(--line);border-radius:6px;padding:.2rem .6rem;cursor:pointer}
+pre{overflow-x:auto;font-size:.85rem;margin:.3rem 0}
 svg.trade{display:block;width:100%;max-width:30rem;font:13px system-ui,sans-serif;fill:var(--fg)}
 .good{fill:var(--good)}.bad{fill:var(--bad)}.unknown{fill:var(--unknown)}.away{fill:var(--away)}.home{fill:var(--home)}
 .between{fill:var(--fg)}.hold{fill:var(--hold)}.axis{stroke:var(--dim)}

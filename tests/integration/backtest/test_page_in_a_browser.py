@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator
 from itertools import combinations
 from pathlib import Path
@@ -96,8 +97,22 @@ async def test_the_page_is_shown_as_it_is_meant(browser: Browser, written: Path)
         colour = f"getComputedStyle(document.querySelector('rect.{kind}')).fill"
         assert await browser.ask(colour) not in ("", "none", "rgb(0, 0, 0)")
     assert await browser.ask("[...document.querySelectorAll('details')].some(one => one.open)") is False
-    await browser.ask("document.querySelector('h2[id] ~ details summary').click()")
+    await browser.ask("document.querySelector('h2[id] ~ details:has(li) summary').click()")
     assert await browser.ask("document.querySelector('h2[id] ~ details li').checkVisibility()") is True
+
+    # Zoomed, all lanes show the same part, and the time is said in UTC and in the reader's own.
+    views = "[...new Set([...document.querySelectorAll('svg.lane')].map(one => one.getAttribute('viewBox')))]"
+    assert await browser.ask(views) == ["0 0 1000 20"]
+    assert "2026-01-01 00:00 to 2026-01-31 00:00 UTC" in await browser.ask("document.getElementById('at').value")
+    await browser.ask("document.getElementById('closer').click()")
+    assert await browser.ask(views) == ["250 0 500 20"]
+    await browser.ask(
+        "document.querySelector('svg.lane').dispatchEvent(new PointerEvent('pointermove', {clientX: 300}))"
+    )
+    hovered = await browser.ask("document.getElementById('at').value")
+    assert re.fullmatch(r"2026-01-\d\d \d\d:\d\d UTC, 2026-01-\d\d \d\d:\d\d \S+", hovered), hovered
+    await browser.ask("document.getElementById('whole').click()")
+    assert "tolerationSeconds: 300" in await browser.ask("document.querySelector('h2[id] ~ details pre').textContent")
 
     # The overview leads to each rule.
     await browser.ask("document.querySelector('a[href=\"#rule-11\"]').click()")
@@ -129,3 +144,6 @@ async def test_on_a_telephone_nothing_stands_out_to_the_right(browser: Browser, 
     await browser.resize(360, 740)
     await browser.show(written)
     assert await browser.ask("document.documentElement.scrollWidth") <= 360
+    # What is short is drawn two pixels wide at least, however narrow the window and long the time.
+    bad = "getComputedStyle(document.querySelector('rect.bad'))"
+    assert await browser.ask(f"[{bad}.strokeWidth, {bad}.vectorEffect].join()") == "2px,non-scaling-stroke"

@@ -1,0 +1,58 @@
+// Zoom and hover of the lanes: the same part of the time for all of them, in UTC and in the reader's own time.
+const first = Number(document.body.dataset.first) * 1000;
+const until = Number(document.body.dataset.until) * 1000;
+const lanes = [...document.querySelectorAll("svg.lane")];
+const scales = [...document.querySelectorAll(".scale")];
+const said = document.getElementById("at");
+const WHOLE = 1000;
+const LEAST = Math.min((WHOLE * 600000) / (until - first), WHOLE); // ten minutes
+let from = 0;
+let wide = WHOLE;
+let down = null;
+
+const at = (x) => first + (x / WHOLE) * (until - first);
+const text = (time) => new Date(time).toISOString().replace("T", " ").slice(0, 16);
+const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
+const local = (time) => `${new Date(time).toLocaleString("sv-SE").slice(0, 16)} ${zone}`;
+
+function draw() {
+  for (const lane of lanes) lane.setAttribute("viewBox", `${from} 0 ${wide} 20`);
+  for (const scale of scales) [0, 0.5, 1].forEach((part, n) => {
+    scale.children[n].textContent = text(at(from + part * wide));
+    scale.children[n].title = local(at(from + part * wide));
+  });
+  said.textContent = `${text(at(from))} to ${text(at(from + wide))} UTC, ${local(at(from))} to ${local(at(from + wide))}`;
+}
+
+function show(begin, width) {
+  wide = Math.min(Math.max(width, LEAST), WHOLE);
+  from = Math.min(Math.max(begin, 0), WHOLE - wide);
+  draw();
+}
+
+const place = (event) => {
+  const box = event.currentTarget.getBoundingClientRect();
+  return from + (Math.min(Math.max(event.clientX - box.left, 0), box.width) / box.width) * wide;
+};
+
+for (const lane of lanes) {
+  lane.addEventListener("pointermove", (event) => {
+    const time = at(place(event));
+    said.textContent = `${text(time)} UTC, ${local(time)}`;
+  });
+  lane.addEventListener("pointerleave", draw);
+  lane.addEventListener("pointerdown", (event) => { down = place(event); lane.setPointerCapture(event.pointerId); });
+  lane.addEventListener("pointerup", (event) => {
+    const end = place(event);
+    if (down !== null && Math.abs(end - down) > wide / 100) show(Math.min(down, end), Math.abs(end - down));
+    down = null;
+  });
+}
+const buttons = {
+  closer: () => show(from + wide / 4, wide / 2), wider: () => show(from - wide / 2, wide * 2),
+  earlier: () => show(from - wide / 2, wide), later: () => show(from + wide / 2, wide), whole: () => show(0, WHOLE),
+};
+for (const [name, press] of Object.entries(buttons)) document.getElementById(name).addEventListener("click", press);
+for (const time of document.querySelectorAll("time")) time.title = local(Date.parse(time.textContent));
+document.getElementById("zoom").hidden = false;
+draw();
