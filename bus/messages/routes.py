@@ -16,6 +16,8 @@ RouteKind = Literal[
 LoadBalancerKind = Literal["HAProxy", "Webhook", "Route53", "TargetGroups"]
 LOAD_BALANCERS = frozenset(get_args(LoadBalancerKind))
 """Kinds of routes that stand in no cluster: what is moved is an entry of the settings' `loadBalancers`."""
+WEIGHT_MAX = 1_000_000
+"""Of one backend, as Gateway API has it."""
 
 
 class Backend(MessagePart):
@@ -23,7 +25,7 @@ class Backend(MessagePart):
 
     service: Name
     """The Service's name; `namespace/name` where it lives in another namespace than the route."""
-    weight: Annotated[int, Field(ge=0, le=1_000_000)] = 1
+    weight: Annotated[int, Field(ge=0, le=WEIGHT_MAX)] = 1
 
 
 def check_place(kind: str, **place: str) -> None:

@@ -9,7 +9,9 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from bus.json_text import parsed
 from bus.messages import SetWeights
+from bus.messages.routes import WEIGHT_MAX
 from reactor.clients.kubernetes_port import JsonObject
 from rules.kinds.traffic.route_state import DECISION_ANNOTATION, HEALTHY_ANNOTATION
 
@@ -68,12 +70,12 @@ def _is_number(text: str) -> bool:
 def healthy_weights(obj: JsonObject) -> dict[str, int]:
     """Read the remembered healthy weights; empty where there are none or they are not readable."""
     try:
-        value = json.loads(notes_of(obj).get(HEALTHY_ANNOTATION, "{}"))
+        value = parsed(notes_of(obj).get(HEALTHY_ANNOTATION, "{}"))
     except ValueError:
         return {}
     if not isinstance(value, dict):
         return {}
-    return {name: weight for name, weight in value.items() if type(weight) is int and weight >= 0}
+    return {name: weight for name, weight in value.items() if type(weight) is int and 0 <= weight <= WEIGHT_MAX}
 
 
 def stamps(obj: JsonObject, action: SetWeights) -> dict[str, str]:

@@ -6,6 +6,7 @@ import json
 from dataclasses import dataclass, field
 
 from bus.errors import Malformed
+from bus.json_text import parsed
 from reactor.audit.chain import Head
 
 
@@ -25,10 +26,10 @@ class Position:
     def read(cls, stored: bytes) -> Position:
         """Raises Malformed."""
         try:
-            said = json.loads(stored)
+            said = parsed(stored)
             return cls(int(said["sequence"]), str(said.get("stream", "")), str(said.get("rules", "")),
                        Head.read(said.get("audit")))  # fmt: skip
-        except (ValueError, TypeError, KeyError, AttributeError, RecursionError, OverflowError) as error:
+        except (ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
             raise Malformed(f"not a stored position: {error!r}") from error
 
     def dump(self, owner: str) -> bytes:

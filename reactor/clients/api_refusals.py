@@ -6,10 +6,10 @@ and for 401 and 403 what to grant.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from bus.json_text import parsed
 from reactor.clients.kubernetes_port import (
     ApiUnavailable,
     BudgetsOverlap,
@@ -66,7 +66,7 @@ def refusal(request: RefusedRequest, status: int, body: bytes, headers: Mapping[
 
 def _status_of(body: bytes) -> dict[str, object]:
     try:
-        status = json.loads(body)
+        status = parsed(body)
     except ValueError:  # also UnicodeDecodeError: whatever stands between us and the server answered
         return {}
     return status if isinstance(status, dict) else {}

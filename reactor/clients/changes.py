@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Iterable
 from datetime import datetime
 from enum import StrEnum
 from typing import NamedTuple
 
+from bus.json_text import parsed
 from reactor.clients.kubernetes_port import ApiUnavailable, JsonObject
 from reactor.clients.watching import Expired
 
@@ -86,9 +86,9 @@ def strings_of(found: object) -> dict[str, str]:
 def parsed_event(where: str, line: bytes) -> tuple[str, JsonObject]:
     """Give type and object of one line of a watch. Raises ApiUnavailable for no event, Expired for a 410."""
     try:
-        event = json.loads(line)
+        event = parsed(line)
         kind, found = event["type"], event["object"]
-    except (ValueError, TypeError, KeyError, RecursionError) as error:
+    except (ValueError, TypeError, KeyError) as error:
         raise ApiUnavailable(f"{where} said something that is no watch event: {line[:80]!r}") from error
     if not isinstance(found, dict):
         raise ApiUnavailable(f"{where} sent an event without an object: {line[:80]!r}")

@@ -8,7 +8,6 @@ its asynchronous Watch neither survives a 410, a cut nor an empty answer; `refle
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 import ssl
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -27,6 +26,7 @@ from kubernetes.aio import config as kube_config
 from kubernetes.aio.client import ApiClient, ApiException, Configuration
 from kubernetes.aio.config import ConfigException
 
+from bus.json_text import parsed
 from reactor.clients.api_refusals import APPLY_PATCH, JSON_PATCH, RefusedRequest, refusal
 from reactor.clients.hanging import ANSWER_SECONDS, ANSWERS_MAX, WAIT_SECONDS, unless_hung
 from reactor.clients.kubernetes_port import ApiUnavailable, Forbidden, JsonObject
@@ -210,8 +210,8 @@ class Kubernetes:
         async with self._answer(request, body, timeout, purpose) as response:
             words = await _whole(request, response)
         try:
-            found = json.loads(words)
-        except (ValueError, RecursionError) as error:
+            found = parsed(words)
+        except ValueError as error:
             raise ApiUnavailable(f"{request.text} was answered no JSON: {error}") from error
         if not isinstance(found, dict):
             raise ApiUnavailable(f"{request.text} was answered JSON that is no object")

@@ -20,7 +20,7 @@ from bus import subjects
 from bus.errors import BusError, KeyNotFound, Malformed, Refused, Unavailable
 from bus.message_admission import read
 from bus.messages import Action, Notify, Outcome, SetWeights, ZoneStep, iso
-from bus.port import Bus, Delivery, Store, WorkQueue
+from bus.port import Bus, Delivery, KeyValueEntry, Store, WorkQueue
 from bus.topology import ACTIONS, EXECUTORS, INTENTS
 from reactor.actions.execution import ExecutionContext
 from reactor.actions.outcomes import Declined, Waited
@@ -188,7 +188,7 @@ class Executor:
         except KeyNotFound:
             known, revision = None, 0
         else:
-            known, revision = Intent.read(entry.value), entry.revision
+            known, revision = _readable(entry), entry.revision
         if known is not None and known.is_of(action) and known.done:
             return self._outcome(action, "Done", wrote=False)
         if known is not None and known.is_newer_than(action):
@@ -251,6 +251,16 @@ class Executor:
         level = logging.INFO if status == "Done" or status in NON_FAILURES else logging.WARNING
         extra = {"rule": action.rule, "object": action.object, "id": action.id, "reason": outcome.reason}
         log.log(level, "%s: %s %s", status, kind, outcome.detail, extra=extra)
+
+
+def _readable(entry: KeyValueEntry) -> Intent | None:
+    """Give the intent of before; None where it cannot be read: what stands on the object itself then says enough."""
+    try:
+        return Intent.read(entry.value)
+    except Malformed as error:
+        telemetry.quarantined.labels(f"KV_{INTENTS.name}").inc()
+        log.warning("an entry of bucket %s cannot be read: %s", INTENTS.name, error, extra={"key": entry.key})
+        return None
 
 
 def _key(action: Action) -> str:

@@ -6,6 +6,8 @@ import json
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from bus.errors import Malformed
+from bus.json_text import parsed
 from bus.messages import Action, iso
 
 CLOCKS = timedelta(seconds=5)
@@ -35,9 +37,13 @@ class Intent:
 
     @classmethod
     def read(cls, body: bytes) -> Intent:
-        """Give what `dump` gave."""
-        found = json.loads(body)
-        return cls(**{name: found[name] for name in cls.__slots__ if name in found})  # a newer version may say more
+        """Give what `dump` gave. Raises Malformed."""
+        try:
+            found = parsed(body)
+            # A newer version may say more.
+            return _checked(cls(**{name: found[name] for name in cls.__slots__ if name in found}))
+        except (ValueError, TypeError) as error:
+            raise Malformed(f"{body[:80]!r} is no intent: {error}") from error
 
     def dump(self) -> bytes:
         """Give it as JSON."""
@@ -62,3 +68,16 @@ class Intent:
     def has_rival(self, now: datetime) -> bool:
         """Whether an action before it may still be written."""
         return bool(self.older) and now < datetime.fromisoformat(self.older)
+
+
+def _checked(one: Intent) -> Intent:
+    """Give it back. Raises ValueError where it says what no intent says."""
+    for value, kind in ((one.generation, int), (one.epoch, int), (one.action, str), (one.done, bool)):
+        if type(value) is not kind:
+            msg = f"{value!r} is not of type {kind.__name__}"
+            raise ValueError(msg)
+    for moment in (one.until, one.older, one.decided_at):
+        if moment and datetime.fromisoformat(moment).tzinfo is None:
+            msg = f"{moment!r} has no time zone"
+            raise ValueError(msg)
+    return one

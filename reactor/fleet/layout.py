@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
-
 from bus import subjects
 from bus.errors import KeyNotFound
 from bus.jetstream import JetStreamBus
 from bus.jetstream.connection import ApiError
 from bus.jetstream.provisioning import NO_STREAM
+from bus.json_text import parsed
 from bus.topology import LEASES
 from reactor.runtime.errors import SettingsError
 
@@ -29,7 +28,7 @@ async def partitions_of(bus: JetStreamBus) -> int | None:
             return None
         raise
     try:
-        return int(json.loads(entry.value)["partitions"])
+        return int(parsed(entry.value)["partitions"])
     except (ValueError, KeyError, TypeError) as error:
         raise SettingsError(
             f"bus: entry {LAYOUT} of bucket {LEASES.name} cannot be read: {entry.value[:80]!r}; delete it"

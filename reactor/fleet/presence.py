@@ -18,6 +18,7 @@ from typing import Any
 
 from bus import subjects
 from bus.errors import KeyNotFound, Malformed, Refused, Unavailable
+from bus.json_text import parsed
 from bus.port import Bus, KeyValueEntry
 from bus.topology import LEASES
 from reactor.runtime.errors import SettingsError
@@ -64,7 +65,7 @@ class Process:
     def read(cls, body: bytes) -> Process:
         """Read what `dump` gave. Raises Malformed."""
         try:
-            said = json.loads(body)
+            said = parsed(body)
             since = datetime.fromisoformat(said["since"])
             version = str(said.get("version", ""))
             return cls(name_in(body), tuple(said["roles"]), said["rules"], since, tuple(said["problems"]), version)
@@ -154,7 +155,7 @@ class Presence:
 def name_in(body: bytes) -> str:
     """Give the name in what a process or a member says of itself. Raises Malformed."""
     try:
-        name = json.loads(body)["name"]
+        name = parsed(body)["name"]
     except (ValueError, KeyError, TypeError) as error:
         raise Malformed(f"{body[:80]!r} has no name") from error
     if not isinstance(name, str) or not name:

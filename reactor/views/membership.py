@@ -6,10 +6,10 @@ Read from the bus: leases, positions and the stream of facts. The reactors are o
 from __future__ import annotations
 
 import asyncio
-import json
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
+from bus.json_text import parsed
 from reactor.runtime.clock import Clock
 from reactor.runtime.visible import visible
 from reactor.views.stored_records import Unreadable
@@ -60,10 +60,10 @@ def _beat(key: str, value: bytes, unreadable: Unreadable) -> dict[str, str] | No
     if "member." not in key:
         return None
     try:
-        beat = json.loads(value)
+        beat = parsed(value)
         datetime.fromisoformat(beat["at"])
         return {"name": str(beat["name"]), "at": beat["at"]}
-    except (ValueError, TypeError, KeyError, RecursionError) as error:
+    except (ValueError, TypeError, KeyError) as error:
         unreadable(visible(f"{key} cannot be read: {error!r}"))
         return None
 

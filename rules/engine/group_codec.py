@@ -17,6 +17,7 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from bus.errors import Malformed
+from bus.json_text import parsed
 from rules.catalog import KINDS
 from rules.core.group import VERSION, Group, NoState
 
@@ -104,7 +105,7 @@ def _kind(text: bytes) -> str:
     if found := _KIND.match(text):
         return found[1].decode()
     try:
-        value = json.loads(text)
+        value = parsed(text)
     except ValueError as error:
         raise Malformed(f"not a stored group: {error}") from error
     return str(value.get("kind")) if isinstance(value, dict) else ""

@@ -18,7 +18,7 @@ from tests.e2e.service import Service
 from tests.e2e.shop import Shop
 from tests.e2e.waiting import until, until_told
 
-WORDS = [b"\xff\xfe", b"", b"{}", b"[]", b"null", b"7", b'{"id": "zz"}', b"[" * 20_000, "\u202e\x1b[2J".encode()]
+WORDS = [b"\xff\xfe", b"", b"{}", b"[]", b"null", b"7", b'{"id": "zz"}', "\u202e\x1b[2J".encode(), b"[" * 20_000]
 KEYS = {
     "reactor_groups": ("3.group.shop-x", "3.position", "zz", "99.position"),
     "reactor_leases": ("member.zz", "owner.zz", "owner.3", "process.zz", "zz"),
@@ -49,8 +49,9 @@ async def write_everywhere(service: Service) -> int:
                 written += 1
         for bucket in BUCKETS:
             store = await stream.key_value(bucket.name)
-            for number, key in enumerate(KEYS[bucket.name]):
-                await store.put(key, WORDS[number % len(WORDS)])
+            for word in WORDS:
+                for key in KEYS[bucket.name]:
+                    await store.put(key, word)
             if bucket in (GROUPS, LEASES):
                 continue  # the other test
             for number, key in enumerate(await _keys(store)):

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from urllib.parse import quote
 
+from bus.json_text import parsed
 from bus.messages import Outcome, SetTaints, Taint
 from reactor.actions.annotations import notes_of
 from reactor.actions.conditional_write import ConditionalChange, conditional_write_object
@@ -92,7 +93,7 @@ Identity = tuple[str, str]
 def holders(cluster: JsonObject) -> Mapping[Identity, frozenset[str]]:
     """Read who holds which taint; what somebody has edited beyond recognition holds nothing."""
     try:
-        noted = json.loads(notes_of(cluster).get(HOLDERS_ANNOTATION, "{}"))
+        noted = parsed(notes_of(cluster).get(HOLDERS_ANNOTATION, "{}"))
     except ValueError:
         return {}
     if not isinstance(noted, dict):

@@ -12,6 +12,7 @@ from typing import Protocol
 
 from bus import subjects
 from bus.errors import BusError, KeyNotFound
+from bus.json_text import parsed
 from bus.messages import WorkloadRef
 from bus.port import KeyValueEntry, Store
 from bus.topology import TEMPLATES
@@ -90,7 +91,7 @@ def _unpacked(packed: bytes) -> JsonObject | None:
     unpack = zlib.decompressobj()
     try:
         text = unpack.decompress(packed, JSON_BYTES_MAX)
-        found = json.loads(text) if unpack.eof else None
+        found = parsed(text) if unpack.eof else None
     except (zlib.error, ValueError):
         return None
     return found if isinstance(found, dict) else None

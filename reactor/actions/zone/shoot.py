@@ -11,6 +11,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from bus.json_text import parsed
 from reactor.actions.annotations import notes_of
 from reactor.actions.outcomes import Declined, NotAsAsked
 from reactor.actions.zone.isolation_context import InProgress, IsolationContext
@@ -107,7 +108,10 @@ def _restored(shoot: JsonObject, saved: str | None) -> list[JsonObject]:
     now = ((shoot.get("spec") or {}).get("maintenance") or {}).get("autoUpdate")
     if saved is None or now != NO_UPDATES:
         return []  # somebody has changed it since, which stays
-    original = json.loads(saved)
+    try:
+        original = parsed(saved)
+    except ValueError:
+        return []  # edited beyond recognition: what it was is not known
     path = "/spec/maintenance/autoUpdate"
     if original is None:
         return [{"op": "remove", "path": path}]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,6 +12,7 @@ import aiohttp
 import yaml
 from pydantic import ValidationError
 
+from bus.json_text import parsed
 from reactor.clients.balancers.connected import LoadBalancers
 from reactor.clients.credentials import proxy_of
 from reactor.runtime.clock import Clock
@@ -93,7 +93,7 @@ async def _what(url: str) -> Literal["Kubernetes", "Prometheus"] | str:
     timeout = aiohttp.ClientTimeout(total=ASK_SECONDS)
     try:
         async with aiohttp.ClientSession(timeout=timeout) as session, session.get(f"{url.rstrip('/')}/version") as got:
-            said = json.loads(await got.read())
+            said = parsed(await got.read())
     except (aiohttp.ClientError, TimeoutError, OSError) as error:
         return str(error) or type(error).__name__
     except ValueError:

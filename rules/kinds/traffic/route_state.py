@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from datetime import datetime
 
+from bus.json_text import parsed
 from bus.messages import LOAD_BALANCERS, Action, Fact, Mode, Route, RouteRef, SetWeights
+from bus.messages.routes import WEIGHT_MAX
 from rules.core.group import with_state
 from rules.core.values import replace
 from rules.kinds.traffic.apportion import apportion
@@ -127,10 +128,12 @@ def _healthy(fact: Route, known: RouteState | None) -> Mapping[str, int]:
     text = fact.annotations.get(HEALTHY_ANNOTATION)
     if text is not None:
         try:
-            value = json.loads(text)
+            value = parsed(text)
         except ValueError:
             value = None
-        if isinstance(value, dict) and all(type(weight) is int and weight >= 0 for weight in value.values()):
+        if isinstance(value, dict) and all(
+            type(weight) is int and 0 <= weight <= WEIGHT_MAX for weight in value.values()
+        ):
             # Two rules of one HTTPRoute share the annotation: it may not know our services yet.
             return {**seen, **value}
     return seen

@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 from time import time_ns
 
 import nats
+import pytest
 from nats.aio.msg import Msg
 
 from bus import subjects
@@ -94,6 +95,21 @@ async def test_an_older_decision_is_refused_also_where_clocks_are_a_little_apart
         await ask(world, older, "older")
         assert (await outcome(world, older)).reason == "Stale"
         assert world.written == [newer]
+
+
+@pytest.mark.parametrize("word", [b"\xff", b"[" * 100_000, b"{}"], ids=lambda word: repr(word[:2]))
+async def test_an_intent_that_cannot_be_read_holds_up_no_action(make_world: Make, word: bytes) -> None:
+    async with make_world() as world:
+        asked = action(world)
+        key = subjects.key(asked.rule, asked.object)
+        await world.bus.store(INTENTS).put(key, word, revision=None)
+        before = telemetry.quarantined.labels(f"KV_{INTENTS.name}")._value.get()
+        async with world.executor():
+            await ask(world, asked, "m")
+            assert (await outcome(world, asked)).status == "Done"
+        assert world.written == [asked]
+        assert telemetry.quarantined.labels(f"KV_{INTENTS.name}")._value.get() == before + 1
+        assert Intent.read((await world.bus.store(INTENTS).get(key)).value).is_of(asked)
 
 
 async def test_an_action_of_a_rule_that_is_not_known_here_waits_for_a_member_that_knows_it(make_world: Make) -> None:

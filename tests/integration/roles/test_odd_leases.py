@@ -18,7 +18,8 @@ from tests.integration.roles.conftest import eventually
 SHARES = 8
 ODD = {
     "member.zz": b'{"id": "zz"}', "member.yy": b"\xff\xfe", "member.xx": b'{"name": 7}', "member.ww": b"[]",
-    "owner.three": b"someone", "owner.3": b"\xff\xfe", "process.zz": b"{}",
+    "owner.three": b"someone", "owner.3": b"\xff\xfe", "process.zz": b"{}", "member.deep": b"[" * 100_000,
+    "process.deep": b'{"name":' * 20_000,
 }  # fmt: skip
 
 
