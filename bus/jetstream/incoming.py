@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Container
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
@@ -15,6 +16,11 @@ _PLAIN = 9  # $JS.ACK.<stream>.<consumer>.<delivered>.<sequence>.<number>.<nanos
 
 INBOX = "_INBOX"  # all inbox prefixes begin so
 TRACEPARENT = "traceparent"
+MESSAGE_ID = "Nats-Msg-Id"  # all that we store has one
+RELAYED = "Nats-Stream"
+"""A header of answers to direct gets. The server sends an answer, as an acknowledgement, to whatever subject the asker
+names, also where the asker may not publish. It is stored there like any message; nobody who may publish there said it.
+"""
 REMOVED = ("KV-Operation", "Nats-Marker-Reason")  # a message with one of these headers marks a key as removed
 
 
@@ -26,6 +32,8 @@ class JetStreamDelivery(Delivery):
     """Among all that its consumer delivered: without gaps if none was lost."""
     removed: bool = False
     """In a bucket: not a value but the mark of a key that was removed."""
+    published: bool = True
+    """In a bucket: that one of us has written it. False: it is an answer of the server, sent here by whoever asked."""
 
 
 def stored(message: Msg) -> JetStreamDelivery:
@@ -35,7 +43,7 @@ def stored(message: Msg) -> JetStreamDelivery:
     headers = message.headers or {}
     return JetStreamDelivery(
         message.subject,
-        message.data,
+        b"" if RELAYED in headers else message.data,  # nobody can read it, so it is put aside
         int(sequence),
         # A float would lose the last digits of today's nanoseconds.
         _EPOCH + timedelta(microseconds=int(nanoseconds) // 1000),
@@ -45,7 +53,13 @@ def stored(message: Msg) -> JetStreamDelivery:
         message.reply,
         int(number),
         any(name in headers for name in REMOVED),
+        is_published(headers),
     )
+
+
+def is_published(headers: Container[str]) -> bool:
+    """Whether what has these headers was written to a bucket by one of us."""
+    return MESSAGE_ID in headers and RELAYED not in headers
 
 
 def foreign(message: Msg, stream: str, consumer: str) -> bool:

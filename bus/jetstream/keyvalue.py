@@ -136,7 +136,8 @@ class KeyValueStore:
 
     def _change(self, one: JetStreamDelivery) -> KeyValueEntry | str:
         key = one.subject.removeprefix(self._prefix)
-        return key if one.removed else KeyValueEntry(key, one.body, one.sequence, one.stored_at)
+        body = one.body if one.published else b""  # whoever reads it puts it aside
+        return key if one.removed else KeyValueEntry(key, body, one.sequence, one.stored_at)
 
     def _post(self, key: str, value: bytes, revision: int | None) -> PendingPublish:
         headers = {"Nats-Msg-Id": self._publisher.new_id()}

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 from bus.errors import Refused
 from bus.jetstream.connection import ApiError, Connection
-from bus.jetstream.incoming import REMOVED
+from bus.jetstream.incoming import REMOVED, is_published
 from bus.jetstream.publishing import PendingPublish
 
 NO_MESSAGE = 10037  # JetStream: no message found
@@ -28,8 +28,8 @@ class Last:
 
     @property
     def removed(self) -> bool:
-        """In a bucket: whether the key holds nothing."""
-        return not self.sequence or any(name in self.headers for name in REMOVED)
+        """In a bucket: whether the key holds nothing that one of us has written."""
+        return not is_published(self.headers) or any(name in self.headers for name in REMOVED)
 
     def settle(self, post: PendingPublish, refused: Refused) -> int | Refused:
         """Give the sequence where it was our own message that moved the subject on.

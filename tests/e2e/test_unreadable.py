@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from typing import Any
+from uuid import uuid4
 
 import nats
 import pytest
 from nats.errors import Error as NatsError
+from nats.js import JetStreamContext
 
-from bus.topology import BUCKETS, GROUPS, LEASES
+from bus.topology import BUCKETS, GROUPS, LEASES, Bucket
 from reactor.actions.annotations import EPOCH_ANNOTATION
 from rules.kinds.traffic.route_state import DECISION_ANNOTATION, HEALTHY_ANNOTATION
 from tests.e2e.alerts import body, firing
@@ -37,6 +39,11 @@ NOT_OURS = ("layout",)
 """The agreed number of partitions: a word of the operator's, without which nothing may be decided."""
 
 
+async def put(stream: JetStreamContext, bucket: Bucket, key: str, word: bytes) -> None:
+    """Write as one of us does: with an id. What has none counts as not there."""
+    await stream.publish(f"$KV.{bucket.name}.{key}", word, headers={"Nats-Msg-Id": uuid4().hex})
+
+
 async def write_everywhere(service: Service) -> int:
     """Put words under every subject, under new keys, and over what stands in each bucket but those of a takeover."""
     connection = await nats.connect(str(service.bus_url))
@@ -51,11 +58,11 @@ async def write_everywhere(service: Service) -> int:
             store = await stream.key_value(bucket.name)
             for word in WORDS:
                 for key in KEYS[bucket.name]:
-                    await store.put(key, word)
+                    await put(stream, bucket, key, word)
             if bucket in (GROUPS, LEASES):
                 continue  # the other test
             for number, key in enumerate(await _keys(store)):
-                await store.put(key, WORDS[number % len(WORDS)])
+                await put(stream, bucket, key, WORDS[number % len(WORDS)])
                 written += 1
     finally:
         await connection.close()
@@ -107,7 +114,7 @@ async def test_a_takeover_reads_unreadable_state_and_goes_on(shop: Shop, reactor
             store = await connection.jetstream().key_value(bucket.name)
             for number, key in enumerate(await _keys(store)):
                 if key not in NOT_OURS:
-                    await store.put(key, WORDS[number % len(WORDS)])
+                    await put(connection.jetstream(), bucket, key, WORDS[number % len(WORDS)])
         await connection.close()
         for words in (("status",), ("members",), ("zone", "list"), ("audit", "verify"), ("explain", "shop")):
             code, said = await service.answered(*words)
