@@ -19,7 +19,7 @@ TRACEPARENT = "traceparent"
 MESSAGE_ID = "Nats-Msg-Id"  # all that we store has one
 RELAYED = "Nats-Stream"
 """A header of answers to direct gets. The server sends an answer, as an acknowledgement, to whatever subject the asker
-names, also where the asker may not publish. It is stored there like any message; nobody who may publish there said it.
+names, also where the asker may not publish. A stream stores it like any message.
 """
 REMOVED = ("KV-Operation", "Nats-Marker-Reason")  # a message with one of these headers marks a key as removed
 
@@ -33,7 +33,7 @@ class JetStreamDelivery(Delivery):
     removed: bool = False
     """In a bucket: not a value but the mark of a key that was removed."""
     published: bool = True
-    """In a bucket: that one of us has written it. False: it is an answer of the server, sent here by whoever asked."""
+    """In a bucket: that one of us has written it. False: it is an answer of the server, which a user has sent here."""
 
 
 def stored(message: Msg) -> JetStreamDelivery:
@@ -43,7 +43,7 @@ def stored(message: Msg) -> JetStreamDelivery:
     headers = message.headers or {}
     return JetStreamDelivery(
         message.subject,
-        b"" if RELAYED in headers else message.data,  # nobody can read it, so it is put aside
+        b"" if RELAYED in headers else message.data,  # cannot be read, so it is put aside
         int(sequence),
         # A float would lose the last digits of today's nanoseconds.
         _EPOCH + timedelta(microseconds=int(nanoseconds) // 1000),

@@ -136,7 +136,7 @@ class KeyValueStore:
 
     def _change(self, one: JetStreamDelivery) -> KeyValueEntry | str:
         key = one.subject.removeprefix(self._prefix)
-        body = one.body if one.published else b""  # whoever reads it puts it aside
+        body = one.body if one.published else b""  # cannot be read, so it is put aside
         return key if one.removed else KeyValueEntry(key, body, one.sequence, one.stored_at)
 
     def _post(self, key: str, value: bytes, revision: int | None) -> PendingPublish:

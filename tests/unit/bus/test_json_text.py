@@ -18,8 +18,8 @@ from reactor.execute.intent import Intent
 from reactor.fleet.presence import Process, name_in
 from rules.engine.group_codec import load
 from rules.kinds.traffic.route_state import HEALTHY_ANNOTATION
-from tests.unit.rules.builders import healthy, route, unhealthy
-from tests.unit.rules.test_traffic import A, failover, moves
+from tests.unit.rules.builders import failover, healthy, moves, route, unhealthy
+from tests.unit.rules.test_traffic import A
 
 DEEP = "[" * 100_000
 HEAD = '{"generation": 9, "epoch": 1, "action": "x", "done": false, '
