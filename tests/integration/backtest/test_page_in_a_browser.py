@@ -56,9 +56,20 @@ def up(number: int) -> Any:
     return value
 
 
+_played: list[str] = []
+
+
 @pytest.fixture
 async def written(tmp_path: Path) -> Path:
-    """The page of a month, swept and compared."""
+    """The page of a month, swept and compared: played once, which takes most of the time of these tests."""
+    file = tmp_path / "page.html"
+    if not _played:
+        _played.append(await _page())
+    file.write_text(_played[0], "utf-8")
+    return file
+
+
+async def _page() -> str:
     async with recorded() as server:
         series: list[Any] = [({"service": f"a{n}"}, up(n)) for n in range(RULES)]
         others = [f"a-rather-long-name-of-a-service-in-another-region-{n}" for n in range(RULES)]
@@ -70,9 +81,7 @@ async def written(tmp_path: Path) -> Path:
         endpoints = {"main": Endpoint.model_validate({"url": server.url})}
         request = BacktestRequest(plans[0], endpoints, plans[1], Sweep("tolerationSeconds", SWEPT))
         done = await run(request, lambda *_: None)
-    file = tmp_path / "page.html"
-    file.write_text(page(done), "utf-8")
-    return file
+    return page(done)
 
 
 @pytest.fixture
