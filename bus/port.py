@@ -224,7 +224,8 @@ class Bus(Protocol):
     async def listen(self, subject: str, handler: Handler) -> Callable[[], Awaitable[None]]:
         """Call the handler with each core message on this subject until the function that is given back is called.
 
-        What the handler returns is sent to whoever asked by `request`; None: nothing is. Handlers run at the same time.
+        What the handler returns is sent to whoever asked by `request`; None: that there is no answer, and so it is for
+        those that wait when it is stopped. Handlers run at the same time.
         """
         ...
 
@@ -233,7 +234,10 @@ class Bus(Protocol):
         ...
 
     async def request(self, subject: str, body: bytes, timeout: timedelta) -> bytes | None:
-        """Send a core message and give the answer; None: nobody listens, or no answer in time. Raises Unavailable."""
+        """Send a core message and give the answer; None: nobody listens, they have none, or there is none in time.
+
+        Raises Unavailable.
+        """
         ...
 
     async def probe(self) -> datetime:

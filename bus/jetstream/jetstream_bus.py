@@ -34,6 +34,7 @@ REMEDY = (
     "the reactor goes on by itself"
 )
 JETSTREAM_OFF = (10008, 10039, 10076)  # temporarily unavailable, not enabled for the account, not enabled
+NO_ANSWER = b""  # says so; what has an answer never has an empty one
 PROBE_KEY = "probe"  # under no partition: nobody reads it but the probe
 
 
@@ -212,10 +213,13 @@ class JetStreamBus:
         running: set[asyncio.Task[None]] = set()
 
         async def handle(message: Msg) -> None:
-            answer = await handler(message.data)
-            if answer is not None and message.reply:
-                with suppress(Error):  # the connection has ended, and whoever asked asks again
-                    await message.respond(answer)
+            answer: bytes | None = None
+            try:
+                answer = await handler(message.data)
+            finally:  # also when it is stopped: whoever asked may ask another one
+                if message.reply:
+                    with suppress(Error):  # the connection has ended, and whoever asked asks again
+                        await message.respond(answer or NO_ANSWER)
 
         async def start(message: Msg) -> None:
             # A subscription's callback is awaited: one handler that takes long would hold up those behind it.
@@ -250,14 +254,14 @@ class JetStreamBus:
             raise Unavailable(f"not connected: {error}") from error
 
     async def request(self, subject: str, body: bytes, timeout: timedelta) -> bytes | None:
-        """Send a core message and give the answer; None: nobody listens, or no answer in time."""
+        """Send a core message and give the answer; None: nobody listens, they have none, or there is none in time."""
         try:
             answer = await self.connection.client.request(subject, body, timeout=timeout.total_seconds())
         except (NoRespondersError, NatsTimeoutError, TimeoutError):
             return None
         except Error as error:
             raise Unavailable(f"not connected: {error}") from error
-        return answer.data
+        return answer.data or None
 
     async def ailment(self) -> str:
         """Give why nothing is stored, and what to do, where the server answers and does not store; else empty."""

@@ -40,6 +40,8 @@ class Observation(Message):
     """The state of the observed objects. The same one as before: nothing has changed in between, for any observer."""
     resolution_seconds: Annotated[float, Field(ge=0, le=86_400)] = 0
     """The source cannot see changes shorter than this. A longer time without a look breaks `since`."""
+    unanswered_until: AwareDatetime | None = None
+    """It was asked at `observed_at` and had still not answered at this moment, when the look ended. None: it did."""
     doubted: bool = False
     """An API server has answered that this is gone, and is not believed yet: this is how it was before."""
     healthy_percent: Annotated[float, Field(ge=0, le=100)] | None = None

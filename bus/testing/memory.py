@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from bus import topology
 from bus.errors import Refused, Unavailable
 from bus.port import Delivery, Fence, Handler, Outgoing, StreamBounds
-from bus.testing.memory_parts import Hand, Log, MemoryReading, MemoryStore, MemoryWork, matches
+from bus.testing.memory_parts import Hand, Listener, Log, MemoryReading, MemoryStore, MemoryWork, matches
 from bus.topology import Bucket, Queue, Stream
 
 
@@ -26,7 +26,7 @@ class MemoryBus:
         self._hands: dict[str, dict[int, Hand]] = {queue.name: {} for queue in topology.QUEUES}
         self._stores = {bucket.name: MemoryStore(self._check, now) for bucket in topology.BUCKETS}
         self._answered: list[str] = []
-        self._listening: list[tuple[str, Handler]] = []
+        self._listening: list[Listener] = []
         self.down = False
         """Set it, and calls raise Unavailable and readers get nothing, as with a server that is away."""
 
@@ -121,25 +121,27 @@ class MemoryBus:
     async def listen(self, subject: str, handler: Handler) -> Callable[[], Awaitable[None]]:
         """Call the handler with each core message on this subject until the function that is given back is called."""
         self._check()
-        entry = (subject, handler)
-        self._listening.append(entry)
+        listener = Listener(subject, handler)
+        self._listening.append(listener)
 
         async def stop() -> None:
-            if entry in self._listening:
-                self._listening.remove(entry)
+            if listener in self._listening:
+                self._listening.remove(listener)
+            listener.stopped.set()
 
         return stop
 
     async def notify(self, subject: str, body: bytes) -> None:
         """Hand the message to all who listen, before this returns. Raises Unavailable."""
         self._check()
-        for handler in [handler for heard, handler in self._listening if heard == subject]:
-            await handler(body)
+        for listener in [listener for listener in self._listening if listener.subject == subject]:
+            await listener.handler(body)
 
     async def request(self, subject: str, body: bytes, timeout: timedelta) -> bytes | None:  # noqa: ARG002 - an answer here takes no time
         """Hand the message to all who listen and give the first answer."""
         self._check()
-        answers = [await handler(body) for heard, handler in [*self._listening] if heard == subject]
+        listening = [listener for listener in self._listening if listener.subject == subject]
+        answers = [await listener.answer(body) for listener in listening]
         return next((answer for answer in answers if answer is not None), None)
 
     async def probe(self) -> datetime:

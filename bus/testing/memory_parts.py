@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from functools import lru_cache
 
 from bus.errors import KeyNotFound, Refused, StreamRecreated, Unavailable
-from bus.port import Delivery, KeyValueEntry
+from bus.port import Delivery, Handler, KeyValueEntry
 from bus.topology import DUPLICATE_WINDOW, Queue
 
 Check = Callable[[], None]
@@ -135,6 +135,26 @@ class MemoryReading:
             raise StreamRecreated(
                 f"the stream ends at {self._log.sequence}, and is not the one read up to {self._after}"
             )
+
+
+@dataclass(slots=True, eq=False)
+class Listener:
+    """Who hears the core messages of a subject."""
+
+    subject: str
+    handler: Handler
+    stopped: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def answer(self, body: bytes) -> bytes | None:
+        """Give the handler's answer; None: it has none, or was stopped before it had one."""
+        answer = asyncio.ensure_future(self.handler(body))
+        stopped = asyncio.ensure_future(self.stopped.wait())
+        try:
+            await asyncio.wait({answer, stopped}, return_when=asyncio.FIRST_COMPLETED)
+            return answer.result() if answer.done() else None
+        finally:
+            answer.cancel()
+            stopped.cancel()
 
 
 @dataclass(slots=True)

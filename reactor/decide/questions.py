@@ -62,9 +62,9 @@ class Questions:
         since = self._clock.now()
         answer = await self._proven(asked, since, until=since + ANSWER_WITHIN)
         if answer is not None and answer.wanted and self._clock.now() - since > FRESH:
-            # What was seen first is old by now: it is looked at once more, if that takes no longer than a yes holds.
+            # What was seen first is old by now: it is looked at once more.
             now = self._clock.now()
-            answer = await self._proven(asked, now - FRESH, until=now + FRESH) or answer
+            answer = await self._proven(asked, now - FRESH, until=now + FRESH)
         if answer is None:
             return None
         reply = WantedReply(wanted=bool(answer.wanted), detail=answer.detail, at=self._clock.now())

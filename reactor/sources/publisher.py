@@ -64,12 +64,14 @@ class HealthPublisher:
         resolution_seconds: float = 0,
         unbroken: bool | None = None,
         healthy_percent: float | None = None,
+        answered: bool = True,
     ) -> None:
         """Let this be the target's status. Another detail alone is no change: it is told with the next refresh. So is
         a `healthy_percent` that differs by less than five points.
 
         `look`: what found it; default: one of this moment. `resolution_seconds`: what the source cannot see anyway.
         `unbroken`: whether all that happened since the last word was seen; default: where no more time has passed.
+        `answered`: False: the look ended without an answer, so the target was like this to its end.
         """
         if not self._admits(target):
             return
@@ -77,7 +79,7 @@ class HealthPublisher:
         observation = self._observation(target, status, labels or {}, detail, resolved=resolved).model_copy(
             update={
                 "version": version, "resolution_seconds": min(resolution_seconds, RESOLUTION_SECONDS_MAX),
-                "healthy_percent": healthy_percent,
+                "healthy_percent": healthy_percent, "unanswered_until": None if answered else look.ended,
             }
         )  # fmt: skip
         seen_at = self._standing.seen_at(target)

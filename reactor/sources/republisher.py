@@ -122,6 +122,8 @@ class Republisher(Generic[Said]):
         if key in self._wanted and entry.seen_at >= self._wanted[key]:
             del self._wanted[key]
             entry.due_at = 0
+        elif key in self._wanted and isinstance(fact, Observation) and fact.unanswered_until is not None:
+            entry.due_at = 0  # of what hangs there is no newer look when this one ends
         if entry.due_at <= self._clock.monotonic():
             await self._soon(entry)
 

@@ -54,6 +54,8 @@ class Signal:
     """The state of what was observed: the same again means that nothing has changed in between."""
     resolution_seconds: float = 0
     """A time without a look that is not longer than this is no break."""
+    unanswered_until: datetime | None = None
+    """The look at `observed_at` waited for an answer until then; None: it had one."""
     gone: bool = False
     """Unknown because the object behind the target was deleted."""
     doubted: bool = False
@@ -83,6 +85,19 @@ class Signal:
     def proves(self, moment: datetime) -> bool:
         """Whether it shows its status at this moment or later."""
         return self.proven_until is None or self.proven_until >= moment
+
+    @property
+    def seen_until(self) -> datetime | None:
+        """When its newest look ended, as far as that shows its status; None: it shows it until it is stale.
+
+        Later than `proven_until` only where there was no answer: no look at what hangs can be newer when it ends.
+        """
+        until = self.proven_until
+        return until if until is None or self.unanswered_until is None else max(until, self.unanswered_until)
+
+    def is_seen(self, moment: datetime) -> bool:
+        """Whether its newest look ended at this moment or later."""
+        return self.seen_until is None or self.seen_until >= moment
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,8 +58,9 @@ def present(
         return desired, ()
     kept: list[PlannedAction] = []
     lacks: list[Lack] = []
-    held, asked = desired.held, _Asked(now, reader)
+    held = desired.held
     for act in desired.acts:
+        asked = _Asked(now, reader, _due(act))
         since = _from_when(rule, act.needs, group, shared_group, now)
         contradiction = next(filter(None, (_contradicted(need, group, shared_group) for need in act.needs)), None)
         missing = [lack for need in act.needs for lack in _missing(rule, need, group, shared_group, since, asked)]
@@ -79,10 +80,11 @@ def present(
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """Who has asked until now; silence counts no sooner than at `not_before`."""
+    """Who has asked until now, for looks from when the act is due; silence counts no sooner than at `not_before`."""
 
     now: datetime
     reader: Reader
+    due: datetime | None
     not_before: datetime | None = None
 
 
@@ -90,13 +92,12 @@ def outdated(
     rule: Rule, group: Group, shared_group: Group | None, desired: DesiredState, now: datetime, reader: Reader
 ) -> tuple[Lack, ...]:
     """The looks that are needed anew where a guard, or a person, lets an act go long after it was found right."""
-    asked = _Asked(now, reader)
     return tuple(
         lack
         for act in desired.acts
         if act.proven_at is not None and act.proven_at + OUTDATED_AFTER < now and not on_its_way(group, act)
         for need in act.needs
-        for lack in _missing(rule, need, group, shared_group, now - OUTDATED_AFTER, asked)
+        for lack in _missing(rule, need, group, shared_group, now - OUTDATED_AFTER, _Asked(now, reader, _due(act)))
     )
 
 
@@ -123,10 +124,10 @@ def confirmed(
     for need in act.needs:
         if (contradiction := _contradicted(need, group, shared_group)) is not None:
             return Confirmation(wanted=False, detail=f"{Held.HEALTHY_NOW}: {contradiction}")
-    moment = max([since, *(need.since for need in act.needs)])
+    moment = max(since, _due(act) or since)
     if moment > now:
         return Confirmation(wanted=False, detail=f"it is due at {moment.isoformat()}")
-    asked = _Asked(now, reader, since + SILENT_AFTER)
+    asked = _Asked(now, reader, _due(act), since + SILENT_AFTER)
     lacks = tuple(lack for need in act.needs for lack in _missing(rule, need, group, shared_group, moment, asked))
     return Confirmation(wanted=None if lacks else True, lacks=lacks)
 
@@ -138,9 +139,9 @@ def ended(rule: Rule, group: Group, now: datetime, reader: Reader = ALWAYS) -> I
     for target, member in group.members.items():
         yield from _unheard(rule, target, member)
         if (own := owns[target]) is not None:
-            yield from _looks(rule.signals, target, member, own)
+            yield from _looks(rule.signals, target, member, own, own)
         elif ends and len(group.members) <= MEMBERS_MAX:
-            yield from (lack for lack in _looks(rule.signals, target, member, max(ends)) if lack.source)
+            yield from (lack for lack in _looks(rule.signals, target, member, max(ends), max(ends)) if lack.source)
 
 
 def _unheard(rule: Rule, target: str, member: Member) -> Iterator[Lack]:
@@ -150,10 +151,16 @@ def _unheard(rule: Rule, target: str, member: Member) -> Iterator[Lack]:
             yield Lack(signal.source, target, signal.stale_at or signal.observed_at, name)
 
 
+def _due(act: PlannedAction) -> datetime | None:
+    """Since when all that it needs has to be so."""
+    return max((need.since for need in act.needs), default=None)
+
+
 def _from_when(
     rule: Rule, needs: Sequence[Evidence], group: Group, shared_group: Group | None, now: datetime
 ) -> datetime:
-    """Give from when on the looks count: since the act is due, and no longer before the newest one than `TOGETHER`."""
+    """Give when the looks that count have ended: since the act is due, and no longer before the newest than `TOGETHER`.
+    """
     found = [
         min(moment, now)
         for need in needs
@@ -180,24 +187,26 @@ def _contradicted(need: Evidence, group: Group, shared_group: Group | None) -> s
 def _missing(
     rule: Rule, need: Evidence, group: Group, shared_group: Group | None, since: datetime, asked: _Asked
 ) -> Iterator[Lack]:  # fmt: skip
+    due = asked.due or since
     if since > asked.now:  # nothing proves what is still to come, also what holds for some seconds
         yield Lack("", need.target, since, "")
         return
     member = _member(need, group, shared_group)
-    if member is None or _is_met(need, member, rule, since):
+    if member is None or _is_met(need, member, rule, due, since):
         return
     moment = max(need.since, asked.not_before or need.since)
     silent_at = None if need.healthy else silence_proven(member, rule, moment, asked.reader)
     if silent_at is not None and silent_at <= asked.now:
         return
     names = rule.signals if need.names is None else need.names
-    looks = [*_looks(names, need.target, member, since)]
+    looks = [*_looks(names, need.target, member, due, since)]
     yield from looks or [Lack("", need.target, since, "")]
 
 
-def _is_met(need: Evidence, member: Member, rule: Rule, since: datetime) -> bool:
+def _is_met(need: Evidence, member: Member, rule: Rule, due: datetime, since: datetime) -> bool:
     return proven(
-        member, rule, since, healthy=need.healthy, signals=need.signals, names=need.names, unknown=need.unknown
+        member, rule, due, healthy=need.healthy, signals=need.signals, names=need.names, unknown=need.unknown,
+        seen=since,
     )  # fmt: skip
 
 
@@ -205,9 +214,11 @@ def _proofs(need: Evidence, member: Member, rule: Rule) -> list[datetime]:
     return proofs(member, rule, healthy=need.healthy, unknown=need.unknown)
 
 
-def _looks(names: Sequence[str] | None, target: str, member: Member, since: datetime) -> Iterator[Lack]:
+def _looks(
+    names: Sequence[str] | None, target: str, member: Member, due: datetime, since: datetime
+) -> Iterator[Lack]:  # fmt: skip
     for name, signal in member.signals.items():
-        if (names is None or name in names) and not signal.proves(since):
+        if (names is None or name in names) and not (signal.proves(due) and signal.is_seen(since)):
             yield Lack(signal.source, target, since, name, signal.doubted)
 
 

@@ -84,6 +84,7 @@ def _observation(rule: Rule, group: Group, fact: Observation, now: datetime, rea
         fact.status, at, stale_at, fact.resolved, fact.labels, fact.detail,
         since=min(fact.since, at) if fact.since is not None else None, source=fact.source, valid_until=valid_until,
         version=fact.version, resolution_seconds=fact.resolution_seconds,
+        unanswered_until=min(fact.unanswered_until, now) if fact.unanswered_until is not None else None,
         gone=fact.gone, doubted=fact.doubted, healthy_percent=percent,
     )  # fmt: skip
     member = known or Member(Health.UNKNOWN, at)

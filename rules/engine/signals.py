@@ -116,17 +116,22 @@ def bridged(member: Member, rule: Rule, last: Signal, new: Signal) -> bool:
 
 def proven(
     member: Member, rule: Rule, moment: datetime, *, healthy: bool, signals: int = 1,
-    names: Sequence[str] | None = None, unknown: bool = False,
+    names: Sequence[str] | None = None, unknown: bool = False, seen: datetime | None = None,
 ) -> bool:  # fmt: skip
-    """Whether so many signals have seen the member like this at this moment or later.
+    """Whether so many signals have seen the member like this at this moment or later, by looks that ended at `seen` or
+    later.
 
     For bad, any do. For healthy, those that were Unhealthy in this episode have to be among them. `unknown`: that
     nobody can tell is bad, whatever the rule takes it for.
     """
+
+    def proves(one: Signal) -> bool:
+        return one.proves(moment) and (seen is None or one.is_seen(seen))
+
     saying = _saying(member, rule, names, healthy=healthy, unknown=unknown)
-    if sum(one.proves(moment) for one in saying) < signals:
+    if sum(proves(one) for one in saying) < signals:
         return False
-    return not healthy or all(one.proves(moment) for one in saying if one.failed)
+    return not healthy or all(proves(one) for one in saying if one.failed)
 
 
 SILENT_SECONDS = 15.0
@@ -146,9 +151,10 @@ def silence_proven(member: Member, rule: Rule, moment: datetime, reader: Reader)
 
 
 def proofs(member: Member, rule: Rule, *, healthy: bool, unknown: bool = False) -> list[datetime]:
-    """Until when the signals prove that the member is like this, but for those that do until they are stale."""
+    """When the looks ended by which the signals prove that the member is like this, but for signals that do until they
+    are stale."""
     saying = _saying(member, rule, None, healthy=healthy, unknown=unknown)
-    return [one.proven_until for one in saying if one.proven_until is not None]
+    return [one.seen_until for one in saying if one.seen_until is not None]
 
 
 def _saying(

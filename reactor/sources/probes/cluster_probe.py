@@ -18,6 +18,7 @@ replicas it has room for is not: that needs each workload's requests, and is lef
 from __future__ import annotations
 
 import asyncio
+from datetime import timedelta
 from typing import NamedTuple
 
 from bus.messages import Cluster, Health
@@ -99,7 +100,9 @@ class _Ready:
         found = await answer(self._api)
         if (extra and found.status is not self._said) or self._clock.standstill.ended_at > began:
             return
-        look = ReadInterval(began, self._clock.now())
+        # It failed with its last try: until then, one good answer would have saved it.
+        last = (TRIES - 1) * APART_SECONDS if found.status is Health.UNHEALTHY else 0
+        look = ReadInterval(began + timedelta(seconds=last), self._clock.now())
         if found.status is Health.UNKNOWN:
             self._publisher.complain("Forbidden")
         before = self._said

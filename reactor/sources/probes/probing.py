@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
+from typing import NamedTuple
 
 from bus.messages import Health
 from reactor.clients.changes import ReadInterval
@@ -36,7 +37,7 @@ async def probe(source: Probe, world: SourceContext, attempt: Try) -> None:
 
     async def reading(*, extra: bool) -> None:
         began = world.clock.now()
-        succeeded, detail = await _tried(source, publisher, attempt)
+        succeeded, detail, answered = await _tried(source, publisher, attempt)
         look = ReadInterval(began, world.clock.now())
         if world.clock.standstill.ended_at > began:
             return  # a try that we interrupted ourselves says nothing about the target
@@ -51,8 +52,9 @@ async def probe(source: Probe, world: SourceContext, attempt: Try) -> None:
         # A try that disagrees confirms nothing: what stands was last seen at the try before it.
         if (verdict := streak.verdict) is not None and streak.agrees(succeeded=succeeded):
             await publisher.say(
-                target, verdict, detail=detail, look=look, resolution_seconds=resolution(source, verdict)
-            )
+                target, verdict, detail=detail, look=look, resolution_seconds=resolution(source, verdict),
+                answered=answered,
+            )  # fmt: skip
 
     pace = Ticker(
         world, reading, name=source.name, every_seconds=source.every_seconds, timeout_seconds=source.timeout_seconds
@@ -69,15 +71,21 @@ def resolution(source: Probe, status: Health) -> float:
     return source.every_seconds * other + source.timeout_seconds
 
 
-async def _tried(source: Probe, publisher: HealthPublisher, attempt: Try) -> tuple[bool | None, str]:
+class _Tried(NamedTuple):
+    succeeded: bool | None
+    detail: str
+    answered: bool = True
+
+
+async def _tried(source: Probe, publisher: HealthPublisher, attempt: Try) -> _Tried:
     try:
         async with asyncio.timeout(source.timeout_seconds):
-            return True, await attempt()
+            return _Tried(True, await attempt())
     except TryFailed as error:
-        return False, str(error)
+        return _Tried(False, str(error))
     except TimeoutError:
-        return False, f"no answer within {source.timeout_seconds:g} s"
+        return _Tried(False, f"no answer within {source.timeout_seconds:g} s", answered=False)
     except Exception as error:
         publisher.complain(type(error).__name__)
         log.exception("a probe broke", extra={"source": source.name})
-        return None, f"the probe itself broke: {type(error).__name__}"
+        return _Tried(None, f"the probe itself broke: {type(error).__name__}")

@@ -472,6 +472,23 @@ async def test_a_core_message_reaches_who_listens_and_its_answer_who_asked(bus: 
     assert heard == [b"look", b"no answer", b"again", b"after it"]
 
 
+async def test_who_waits_for_an_answer_is_told_at_once_that_the_listener_stops(bus: Bus) -> None:
+    asked = asyncio.Event()
+
+    async def handler(_: bytes) -> bytes | None:
+        asked.set()
+        await asyncio.Event().wait()
+        raise AssertionError("it is stopped before it has an answer")
+
+    clock = asyncio.get_running_loop().time
+    stop = await bus.listen(subjects.wanted(3), handler)
+    started, question = clock(), asyncio.create_task(bus.request(subjects.wanted(3), b"still wanted?", LONG))
+    await asked.wait()
+    await stop()
+    assert await question is None
+    assert clock() - started < LONG.total_seconds() / 2
+
+
 async def test_who_is_cancelled_while_it_begins_to_listen_ends_and_harms_no_other(bus: Bus) -> None:
     """nats-py loses a cancellation that comes with the answer, and breaks its connection by a pong without a reader."""
 

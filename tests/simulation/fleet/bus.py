@@ -111,9 +111,12 @@ class SimBus:
         loop, context = asyncio.get_running_loop(), copy_context()
 
         async def handle(body: bytes, reply: Reply | None) -> None:
-            answer = await handler(body)
-            if answer is not None and reply is not None and self._link.up:
-                loop.call_later(self._link.latency(), reply, answer)
+            answer: bytes | None = None
+            try:
+                answer = await handler(body)
+            finally:  # also when it is stopped, as the real one
+                if reply is not None and self._link.up:
+                    loop.call_later(self._link.latency(), reply, answer)
 
         def start(body: bytes, reply: Reply | None) -> None:
             if self._link.up:

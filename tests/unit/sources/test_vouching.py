@@ -172,6 +172,16 @@ async def test_what_was_asked_for_and_has_been_seen_since_is_said_again(
     assert bus.last.since == at(0)
 
 
+async def test_what_hangs_is_said_when_a_look_ends_without_an_answer_though_it_began_before_the_question(
+    publisher: HealthPublisher, clock: HandClock, bus: Bus
+) -> None:
+    await says(publisher, clock, 0, U)
+    clock.seconds = 9
+    assert await publisher._standing.ask([TARGET], at(9), lambda _: LONG_AGO)
+    await says(publisher, clock, 10, U, look=ReadInterval(at(5), at(10)), unbroken=True, answered=False)
+    assert (bus.last.observed_at, bus.last.unanswered_until) == (at(5), at(10))
+
+
 async def test_what_was_asked_for_and_not_seen_yet_is_said_by_the_next_look(
     publisher: HealthPublisher, clock: HandClock, bus: Bus
 ) -> None:
