@@ -66,6 +66,14 @@ def test_what_an_act_rests_on_is_seen_within_five_seconds() -> None:
     assert moves(rule(), *STANDS, BAD, *seen_at_15_and_40, look("a", "Unhealthy", 40.2, 5)) == [(40.2, AWAY)]
 
 
+def test_what_hangs_was_seen_until_its_look_gave_up() -> None:
+    """Each look at it takes eight seconds: none can be newer than that when it is heard."""
+    hangs = look("a", "Unhealthy", 16, 5, heard=24, unanswered_until=at(24))
+    assert moves(rule(), *STANDS, BAD, look("b", "Healthy", 23.9, 0), hangs) == [(24, AWAY)]
+    answered = look("a", "Unhealthy", 16, 5, heard=24)
+    assert moves(rule(), *STANDS, BAD, look("b", "Healthy", 23.9, 0), answered) == []
+
+
 def test_a_target_that_recovered_while_its_source_was_not_heard_moves_nothing() -> None:
     """C1: the window ended in the outage, the recovery is heard after it."""
     after = [look("a", "Healthy", 30, 9), look("b", "Healthy", 30, 0)]
