@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from bus import topology
 from bus.errors import Refused, Unavailable
 from bus.port import Delivery, Fence, Handler, Outgoing, StreamBounds
-from bus.testing.memory_parts import Hand, Listener, Log, MemoryReading, MemoryStore, MemoryWork, matches
+from bus.testing.memory_parts import Hand, Subscriber, Log, MemoryReading, MemoryStore, MemoryWork, matches
 from bus.topology import Bucket, Queue, Stream
 
 
@@ -26,7 +26,7 @@ class MemoryBus:
         self._hands: dict[str, dict[int, Hand]] = {queue.name: {} for queue in topology.QUEUES}
         self._stores = {bucket.name: MemoryStore(self._check, now) for bucket in topology.BUCKETS}
         self._answered: list[str] = []
-        self._listening: list[Listener] = []
+        self._listening: list[Subscriber] = []
         self.down = False
         """Set it, and calls raise Unavailable and readers get nothing, as with a server that is away."""
 
@@ -121,7 +121,7 @@ class MemoryBus:
     async def listen(self, subject: str, handler: Handler) -> Callable[[], Awaitable[None]]:
         """Call the handler with each core message on this subject until the function that is given back is called."""
         self._check()
-        listener = Listener(subject, handler)
+        listener = Subscriber(subject, handler)
         self._listening.append(listener)
 
         async def stop() -> None:

@@ -138,7 +138,7 @@ class MemoryReading:
 
 
 @dataclass(slots=True, eq=False)
-class Listener:
+class Subscriber:
     """Who hears the core messages of a subject."""
 
     subject: str
