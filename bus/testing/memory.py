@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from bus import topology
 from bus.errors import Refused, Unavailable
 from bus.port import Delivery, Fence, Handler, Outgoing, StreamBounds
-from bus.testing.memory_parts import Hand, Subscriber, Log, MemoryReading, MemoryStore, MemoryWork, matches
+from bus.testing.memory_parts import Hand, Log, MemoryReading, MemoryStore, MemoryWork, Subscriber, matches
 from bus.topology import Bucket, Queue, Stream
 
 
