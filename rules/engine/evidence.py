@@ -159,7 +159,7 @@ def _due(act: PlannedAction) -> datetime | None:
 def _from_when(
     rule: Rule, needs: Sequence[Evidence], group: Group, shared_group: Group | None, now: datetime
 ) -> datetime:
-    """Give when the looks that count have ended: since the act is due, and no longer before the newest than `TOGETHER`."""
+    """Give when the looks that count have ended: since the act is due, within `TOGETHER` of the newest one."""
     found = [
         min(moment, now)
         for need in needs
