@@ -38,7 +38,7 @@ class KeyNotFound(BusError):
 
 
 class StreamRecreated(BusError):
-    """The stream was deleted and created anew, or lost what we had read: our position in it means nothing any more.
+    """The stream was deleted and created again, or lost what we had read: our position in it means nothing any more.
 
     Whoever reads on says itself from where, and forgets what it concluded from positions.
     """

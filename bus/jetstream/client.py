@@ -23,7 +23,7 @@ WEBSOCKET = ("ws", "wss")  # aiohttp closes those, and gives up by itself
 
 
 class PromptTransport(TcpTransport):
-    """A connection that nobody waits for once it is given up."""
+    """A connection whose closing is not waited for."""
 
     def __init__(self, leaving: Callable[[], bool]) -> None:
         super().__init__()  # type: ignore[no-untyped-call]

@@ -29,7 +29,7 @@ def matches(pattern: str, subject: str) -> bool:
 
 @dataclass(slots=True)
 class Log:
-    """One stream: its messages by sequence, the sequence by id, and an event for whoever waits for more."""
+    """One stream: its messages by sequence, the sequence by id, and an event for readers that wait for more."""
 
     created: datetime
     sequence: int = 0
@@ -231,7 +231,7 @@ class MemoryWork:
 
 
 class MemoryStore:
-    """A `bus.port.Store`: the newest change of each key, and what stands after it."""
+    """A `bus.port.Store`: the newest change of each key, and the value after it."""
 
     def __init__(self, check: Check, now: Callable[[], datetime]) -> None:
         self._check, self._now = check, now

@@ -32,7 +32,7 @@ DETAIL_MAX = 1024  # an outcome is a fact on the bus: a server's page-long error
 
 
 class Declined(Terminal):
-    """The action cannot be carried out on this object as it stands; `reason` says why in one word."""
+    """The action cannot be carried out on this object as it is; `reason` says why in one word."""
 
     def __init__(self, reason: str, message: str) -> None:
         super().__init__(message)

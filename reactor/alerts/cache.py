@@ -18,7 +18,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class CachedState:
-    """A state as it stands in the bucket."""
+    """A state as it is stored in the bucket."""
 
     state: AlertState | None
     """None: nothing stands there, or what does cannot be read."""

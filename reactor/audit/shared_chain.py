@@ -27,7 +27,7 @@ WRITER = "routers"
 
 
 class SharedChain:
-    """Writes the records of people's words, each after the newest one, whoever wrote that."""
+    """Writes the records of people's words, each after the newest one, also where another process wrote that."""
 
     def __init__(self, bus: Bus, signer: Signer | None = None) -> None:
         """`signer`: signs each record's place; None: records are not signed."""

@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 
 class Loading(Generic[T]):
-    """One call at a time, shared by all who ask for it; nobody waits longer than WAIT_SECONDS at once.
+    """One call at a time, shared by all who ask for it; no caller waits longer than WAIT_SECONDS at once.
 
     One that hangs is left to go on, and joined by whoever asks next: a second one would only leave a second program
     behind that nobody ends.

@@ -67,7 +67,7 @@ class _Stored(NamedTuple):
 
 
 class Reflector:
-    """One collection of one cluster: `run()` for ever, `objects` to read, `on_changes` to be told.
+    """One collection of one cluster: `run()` without end, `objects` to read, `on_changes` to be told.
 
     `on_changes` is awaited with the whole difference after each list (empty if there is none) and with one change for
     each event. `project` makes an object small before it is kept; it must take any JSON object, and may take its time:

@@ -31,7 +31,7 @@ class Unreadable(Exception):
 
 @dataclass(frozen=True, slots=True)
 class RouteEntry:
-    """One backend of a route, and where it stands."""
+    """One backend of a route, and its place in the route."""
 
     at: str
     """JSON Pointer to it."""

@@ -30,7 +30,7 @@ log = logging.getLogger(__name__)
 
 
 class OwnershipLost(Exception):
-    """Somebody else decides for this partition now."""
+    """Another process decides for this partition now."""
 
 
 class PartitionStore:

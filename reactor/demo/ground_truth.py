@@ -15,7 +15,7 @@ _REACTOR = "alert-reactor"
 
 @dataclass(frozen=True, slots=True)
 class RouteWrite:
-    """One write to a route that changed the object, by somebody else than the world itself."""
+    """One write to a route that changed the object, by another writer than the world itself."""
 
     at: float
     """On the machine's monotonic clock."""

@@ -26,7 +26,7 @@ NOTICE_SECONDS = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """What came of it. Moments are on the machine's monotonic clock."""
+    """The result of a failover. Moments are on the machine's monotonic clock."""
 
     services_up: float
     broken: float

@@ -16,7 +16,7 @@ CLOCKS = timedelta(seconds=5)
 
 @dataclass(frozen=True, slots=True)
 class Intent:
-    """One action of one concurrency key of one object, as it stands in KV."""
+    """One action of one concurrency key of one object, as it is stored in KV."""
 
     generation: int
     epoch: int

@@ -63,7 +63,7 @@ def read(paths: Sequence[Path]) -> Iterator[tuple[str, str]]:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """The rule files as they stood when they were looked at. Two that are equal are of the same files."""
+    """The rule files as they were when they were read. Two that are equal are of the same files."""
 
     files: tuple[tuple[str, str], ...] = ()
     """Name and text."""

@@ -41,7 +41,7 @@ BATCHES_KEPT = 64
 
 
 class Board:
-    """`follow_*` run side by side for as long as anybody may look."""
+    """`follow_*` run side by side for as long as the page is served."""
 
     def __init__(self, bus: JetStreamBus, clock: Clock, rules: Callable[[], RuleSet]) -> None:
         self.bus, self.clock = bus, clock

@@ -206,7 +206,7 @@ class Holding:
 
 @dataclass(frozen=True, slots=True)
 class Paused:
-    """Somebody's word that the rule must not act."""
+    """A person's command that the rule must not act."""
 
     by: str
     reason: str

@@ -16,7 +16,7 @@ NO_TIME = timedelta()
 
 @dataclass(frozen=True, slots=True)
 class Stopwatch:
-    """How long something has been bad: it waits while nobody knows, and while it recovers."""
+    """How long something has been bad: it waits while the status is Unknown, and while it recovers."""
 
     since: datetime
     """When it began; moved on by the time that it waited."""

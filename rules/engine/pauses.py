@@ -15,7 +15,7 @@ PAUSES = "@pause"
 
 
 class Pauses:
-    """The pauses that stand."""
+    """The pauses that apply now."""
 
     def __init__(self, stored: Iterable[Group]) -> None:
         self._standing = {group.object: group.paused for group in stored if group.paused is not None}

@@ -16,7 +16,7 @@ HEARD_MAX = 100_000
 
 
 class Subscriptions:
-    """The targets of all groups, and what was last heard of each target."""
+    """The targets of all groups, and the last observation of each target."""
 
     def __init__(self, routing: Routing) -> None:
         self._routing = routing

@@ -26,7 +26,7 @@ class AlertReaction:
 
 @dataclass(frozen=True, slots=True)
 class AlertReach:
-    """What a source makes of an alert, and who hears of it."""
+    """What a source makes of an alert, and which rules receive it."""
 
     source: AlertReaction
     target: str | None = None

@@ -37,7 +37,7 @@ _SPECIAL = re.compile(r"([-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN))\Z")
 
 @dataclass(slots=True)
 class Document:
-    """A document's value, and where each part of it stands."""
+    """A document's value, and the place of each part in the file."""
 
     file: str
     value: Any = None

@@ -49,7 +49,7 @@ INSTEAD = {
     r"what comes of|came of": "the result",
 }  # fmt: skip
 WORDS = re.compile(rf"\b(?:{'|'.join(INSTEAD)})\b", re.IGNORECASE)
-HISTORY = (ROOT / "docs" / "decisions", ROOT / "docs" / "reference" / "names.md")  # the second repeats docstrings
+HISTORY = (ROOT / "docs" / "decisions",)
 
 
 def found(text: str) -> list[str]:

@@ -28,7 +28,7 @@ _ON_FROM, _ON_UNTIL = (1, 4), (1, 9)
 
 
 class KarmadaFights(Declined):
-    """A switch of Karmada stands against us; `switch` is its name."""
+    """A switch of Karmada prevents what is asked; `switch` is its name."""
 
     def __init__(self, switch: str, message: str) -> None:
         super().__init__("KarmadaSwitch", message)

@@ -35,7 +35,7 @@ _sent = Counter(
 
 
 class NotifiedLog:
-    """Who has heard of which action, so that a repeat for the sake of one notifier is silent for the others."""
+    """Which notifier has sent which action, so that a repeat for the sake of one notifier is silent for the others."""
 
     def __init__(self) -> None:
         self._told: OrderedDict[tuple[str, str], None] = OrderedDict()

@@ -27,7 +27,7 @@ _versions: WeakKeyDictionary[KubeApi, str] = WeakKeyDictionary()
 
 @dataclass(frozen=True, slots=True)
 class EvictionResult:
-    """What came of asking one pod to leave."""
+    """The result of asking one pod to leave."""
 
     pod: str
     status: Literal["Leaving", "Blocked", "Refused"]

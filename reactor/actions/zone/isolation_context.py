@@ -42,7 +42,7 @@ class InProgress(Retryable):
 
 
 class Maintained(Retryable):
-    """An isolation that stands is never done: nodes may join, and pods slip onto them. The message has the numbers."""
+    """An isolation in force is never done: nodes may join, and pods slip onto them. The message has the numbers."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ class Weights:
 
 @dataclass(frozen=True, slots=True)
 class WeightChange:
-    """What is to stand instead."""
+    """What is to be there instead."""
 
     weights: Mapping[str, int]
     """Backend to weight; others keep theirs."""

@@ -34,7 +34,7 @@ class BacktestRequest:
 
 @dataclass(frozen=True, slots=True)
 class Backtested:
-    """What came of it."""
+    """The result of a backtest."""
 
     played: Played
     within: Mapping[str, float]

@@ -14,7 +14,7 @@ _DATE_AND_TIME = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d")
 
 
 class BadMoment(ValueError):
-    """The text is no moment: says what one looks like."""
+    """The text is no valid time: says what one looks like."""
 
 
 def moment(text: str, now: datetime) -> datetime:

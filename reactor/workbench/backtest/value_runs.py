@@ -23,7 +23,7 @@ _DIGEST_BYTES = 32
 
 
 class Corrupt(ValueError):
-    """What stands on the disk is not what was written."""
+    """What is on the disk is not what was written."""
 
 
 @dataclass(frozen=True, slots=True)

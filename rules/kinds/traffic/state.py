@@ -39,7 +39,7 @@ class TrialState:
 
 @dataclass(frozen=True, slots=True)
 class Override:
-    """Somebody's word where the traffic is to be."""
+    """A person's command where the traffic is to be."""
 
     by: str
     reason: str
@@ -58,7 +58,7 @@ class Override:
 
 @dataclass(frozen=True, slots=True)
 class Drift:
-    """Somebody else has changed the weights, and the rule leaves them so."""
+    """Another writer has changed the weights, and the rule leaves them so."""
 
     since: datetime
     before: Mapping[str, int]
@@ -67,7 +67,7 @@ class Drift:
 
 @dataclass(frozen=True, slots=True)
 class Spill:
-    """What the tiers bear calls for other weights than stand."""
+    """What the tiers bear calls for other weights than the current ones."""
 
     since: datetime
     rising: bool

@@ -38,7 +38,7 @@ Hold = tuple[Held, str]
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """All that one decision goes by."""
+    """All that one decision uses."""
 
     rule: WorkloadFailover
     policy: Policy

@@ -58,7 +58,7 @@ UNHEARD = ClusterState()
 
 @dataclass(frozen=True, slots=True)
 class Outage:
-    """So many clusters are bad at once that rather nobody sees them."""
+    """So many clusters are bad at once that the monitoring data may be wrong."""
 
     since: datetime
     whole: bool = False

@@ -78,7 +78,7 @@ class Do(StrEnum):
 
 
 class Extent(StrEnum):
-    """How much of the plan stands in the world, as far as is known."""
+    """How much of the plan is in force in the world, as far as is known."""
 
     NOTHING = "nothing"
     SOME = "some"

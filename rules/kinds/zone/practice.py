@@ -55,7 +55,7 @@ class Blocked(StrEnum):
 
 
 class RunOutcome(StrEnum):
-    """What came of a practice run."""
+    """The result of a practice run."""
 
     PENDING = "PENDING"
     SUCCEEDED = "SUCCEEDED"

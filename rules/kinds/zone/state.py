@@ -38,7 +38,7 @@ class ZonesSeen:
 
 @dataclass(frozen=True, slots=True)
 class Isolation:
-    """The record of one zone's isolation: what is wanted, how far it is, and what stands in the world."""
+    """The record of one zone's isolation: what is wanted, how far it is, and what is in force in the world."""
 
     zone: str
     phase: Literal["Failover", "Failback"]

@@ -22,7 +22,7 @@ from rules.rehearsal.testing.suite_loader import load as load
 
 @dataclass(frozen=True, slots=True)
 class RuleTestResult:
-    """What came of one test."""
+    """The result of one test."""
 
     name: str
     file: str

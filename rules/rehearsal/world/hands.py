@@ -48,7 +48,7 @@ class Resync:
 
 @dataclass(frozen=True, slots=True)
 class ForeignWrite:
-    """Somebody else writes an object."""
+    """Another writer changes an object."""
 
     object: str
     how: float

@@ -34,7 +34,7 @@ Heard = tuple[float, Fact]
 
 @dataclass(slots=True)
 class WorldResult:
-    """What came of a world."""
+    """The result of a world."""
 
     history: list[Heard] = field(default_factory=list)
     """All that was heard, outcomes included: played again it gives the same, byte for byte."""

@@ -25,7 +25,7 @@ KARMADA = "karmada"
 
 
 class Producer(NamedTuple):
-    """What somebody could speak of."""
+    """The targets that a source publishes."""
 
     target: str
     """A template; labels that are known beforehand are filled in."""
@@ -35,7 +35,7 @@ class Producer(NamedTuple):
 
 
 class FeedNeed(NamedTuple):
-    """What a rule waits to hear of. One of `targets` is enough, unless each is needed."""
+    """The targets that a rule needs observations of. One of `targets` is enough, unless each is needed."""
 
     at: Path
     """Within the rule."""
@@ -47,7 +47,7 @@ class FeedNeed(NamedTuple):
 
 
 class Consumer(NamedTuple):
-    """Somebody who listens."""
+    """A rule, guard or Quorum that uses observations."""
 
     target: str
     """A target or a pattern."""
