@@ -230,6 +230,7 @@ def _windows_end_by_the_clock(patch: pytest.MonkeyPatch) -> None:
 def _any_look_will_do(patch: pytest.MonkeyPatch) -> None:
     """What was last seen before an outage proves what is so at its end."""
     patch.setattr(Signal, "proves", lambda *_: True)
+    patch.setattr(Signal, "is_seen", lambda *_: True)
 
 
 def _what_no_look_bridges_goes_on(patch: pytest.MonkeyPatch) -> None:
