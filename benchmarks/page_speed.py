@@ -14,6 +14,7 @@ from pathlib import Path
 
 import aiohttp
 
+from benchmarks import rest_speed
 from benchmarks.measure import Result, spread
 from benchmarks.rest_speed import cpu, rss_mb
 from benchmarks.world import until
@@ -39,14 +40,7 @@ SECONDS = 20
 VIEWERS = 100
 LINE_MAX = 2**24
 """The first event is one line with everything."""
-RULE = """
-- name: app{n}
-  kind: TrafficFailover
-  mode: Enforce
-  route: {{cluster: east, kind: TrafficSplit, namespace: shop, name: app{n}}}
-  backends: [{{service: app{n}, target: custom/app{n}}}, {{service: app{n}-west, target: custom/app{n}-west}}]
-  tolerationSeconds: 3600
-"""
+RULE = rest_speed.RULE + "  tolerationSeconds: 3600\n"
 RULES = "apiVersion: reactor/v1\nrules:" + "".join(RULE.format(n=n) for n in range(WINDOWS))
 SETTINGS = """
 name: bench

@@ -34,7 +34,7 @@ REMEDY = (
     "the reactor goes on by itself"
 )
 JETSTREAM_OFF = (10008, 10039, 10076)  # temporarily unavailable, not enabled for the account, not enabled
-NO_ANSWER = b""  # says so; what has an answer never has an empty one
+NO_ANSWER = b""  # an empty body says that there is no answer: no answer of ours is empty
 PROBE_KEY = "probe"  # under no partition: nobody reads it but the probe
 
 
@@ -216,9 +216,9 @@ class JetStreamBus:
             answer: bytes | None = None
             try:
                 answer = await handler(message.data)
-            finally:  # also when it is stopped: whoever asked may ask another one
+            finally:  # also when it is stopped: an executor then asks the next owner
                 if message.reply:
-                    with suppress(Error):  # the connection has ended, and whoever asked asks again
+                    with suppress(Error):  # the connection has ended, and the question is put again
                         await message.respond(answer or NO_ANSWER)
 
         async def start(message: Msg) -> None:

@@ -139,7 +139,7 @@ class MemoryReading:
 
 @dataclass(slots=True, eq=False)
 class Subscriber:
-    """Who hears the core messages of a subject."""
+    """A handler for the core messages of a subject."""
 
     subject: str
     handler: Handler
