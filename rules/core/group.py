@@ -191,6 +191,8 @@ class OutboxEntry:
     """Why the last try failed, or how far it is."""
     wanted: bool = True
     """False: it may still be carried out, but nobody wants it now, so it is not asked for again."""
+    ended: bool = False
+    """The outcome of its last try is known, and the next is not published yet."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -118,7 +118,7 @@ def _outcome(rule: Rule, group: Group, fact: Outcome, now: datetime) -> Group:
     wait = NON_FAILURES[fact.reason or ""] if goes_on else _retry_after(fact, entry.tries)
     failed = f"{fact.reason or 'Failed'}: {fact.detail}".rstrip(": ")
     tries, rounds = entry.tries + (not goes_on), entry.rounds + goes_on
-    again = replace(entry, retry_at=now + wait, tries=tries, rounds=rounds, failed=failed)
+    again = replace(entry, retry_at=now + wait, tries=tries, rounds=rounds, failed=failed, ended=True)
     return kind_of(rule).failed(rule, replace(group, outbox=(*rest, again)), entry.action, fact, at)
 
 

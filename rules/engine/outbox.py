@@ -35,8 +35,8 @@ def _acts(rule: Rule, group: Group, desired: DesiredState, now: datetime) -> tup
     wanted = {act.concurrency_key for act in desired.acts}
     for entry in before.outbox:
         if not isinstance(entry.action, Notify) and entry.action.concurrency_key not in wanted:
-            # It may still be carried out: it is kept in mind, so that the next desired state goes beyond it.
-            group = _with(group, entry, wanted=False, at=now)
+            # It may still be carried out: it is kept in mind until its outcome is known.
+            group = _dropped(group, entry) if entry.ended else _with(group, entry, wanted=False, at=now)
     for act in desired.acts:
         flying = _in_flight(group, act.concurrency_key)
         if flying is not None and same(flying.action, act):
@@ -87,6 +87,10 @@ def _with(group: Group, flying: OutboxEntry, *, wanted: bool, at: datetime) -> G
     return replace(group, outbox=(*_without(group, flying), replace(flying, wanted=wanted, retry_at=at)))
 
 
+def _dropped(group: Group, entry: OutboxEntry) -> Group:
+    return replace(group, outbox=_without(group, entry))
+
+
 def _without(group: Group, entry: OutboxEntry | None) -> tuple[OutboxEntry, ...]:
     return tuple(other for other in group.outbox if other is not entry)
 
@@ -113,8 +117,10 @@ def _resent(group: Group, fresh: tuple[Action, ...], now: datetime) -> tuple[Gro
     due = tuple(entry.action for entry in group.outbox if _is_due(entry, now))
     if not due:
         return group, fresh
-    entry = tuple(replace(entry, retry_at=now + RESEND) if _is_due(entry, now) else entry for entry in group.outbox)
-    return replace(group, outbox=entry), (*fresh, *due)
+    outbox = (
+        replace(entry, retry_at=now + RESEND, ended=False) if _is_due(entry, now) else entry for entry in group.outbox
+    )
+    return replace(group, outbox=tuple(outbox)), (*fresh, *due)
 
 
 def _is_due(entry: OutboxEntry, now: datetime) -> bool:

@@ -103,6 +103,23 @@ def test_an_action_that_waited_too_long_gives_way_to_what_was_heard_meanwhile() 
     ]
 
 
+def test_a_failed_action_that_is_no_longer_wanted_is_owed_no_more() -> None:
+    tried = step(RULE, failed().group, 1, outcome(FIRST, "Failed", at=1, reason="Timeout"))
+    nowhere_to_go = step(RULE, tried.group, 3, unhealthy("b", at=3))
+    assert (nowhere_to_go.group.outbox, nowhere_to_go.next_deadline) == ((), None)
+    # What is wanted later is an action of its own: its cause and its time are not those of one that never was done.
+    assert ids(step(RULE, nowhere_to_go.group, 600, healthy("b", at=600))) == [SECOND]
+
+
+def test_an_action_that_is_tried_again_is_owed_until_that_try_has_its_outcome() -> None:
+    tried = step(RULE, failed().group, 1, outcome(FIRST, "Failed", at=1, reason="Timeout"))
+    again = step(RULE, tried.group, 6)
+    assert ids(again) == [FIRST]
+    nowhere_to_go = step(RULE, again.group, 7, unhealthy("b", at=7))
+    assert [entry.wanted for entry in nowhere_to_go.group.outbox] == [False]
+    assert step(RULE, nowhere_to_go.group, 8, outcome(FIRST, "Failed", at=8, reason="Timeout")).group.outbox == ()
+
+
 def test_a_refused_action_is_forgotten_and_asked_anew_with_a_higher_generation() -> None:
     refused = step(RULE, failed().group, 1, outcome(FIRST, "Refused", at=1))
     assert ids(refused) == [SECOND]

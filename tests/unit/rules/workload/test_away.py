@@ -7,6 +7,7 @@ from typing import Any
 from bus.messages import Action, Evict, Hold, Purge
 from rules.engine.groups import GroupStore
 from rules.engine.routing import Routing
+from rules.kinds.workload.state import WorkloadState
 from rules.rehearsal.simulation import at
 from tests.unit.rules.builders import Event, outcome, rule_set
 from tests.unit.rules.workload.builders import (
@@ -52,17 +53,21 @@ def test_a_copy_that_cannot_go_first_keeps_nobody_from_being_placed() -> None:
     assert came == [(110.0, "Evict", "m2"), (115.0, "Place", PLACED[2]), (130.0, "Purge", "m2")]
 
 
-def published(given: dict[str, Any], verb: type[Action], *events: Event, until: int) -> list[float]:
-    """When actions of this kind were published, also again, with an eye on the alarm every five seconds."""
+def played(given: dict[str, Any], *events: Event, until: int) -> tuple[GroupStore, list[tuple[float, Action]]]:
+    """The groups at the end, and which actions were published when, also again; alarms ring every five seconds."""
     group_store, out = GroupStore(Routing.of(rule_set(given))), []
     looks: list[Event | tuple[int, None]] = [*events, *((second, None) for second in range(0, until, 5))]
     for second, fact in sorted(looks, key=lambda one: one[0]):
         decisions = group_store.fire_due(at(second)) if fact is None else group_store.apply([fact], at(second))
-        out += [second for one in decisions for action in one.actions if isinstance(action, verb)]
+        out += [(second, action) for one in decisions for action in one.actions]
         said = [fact for one in decisions for fact in one.emits]
         while said:  # its guards answer at once
             said = [fact for one in group_store.apply(said, at(second)) for fact in one.emits]
-    return out
+    return group_store, out
+
+
+def published(given: dict[str, Any], verb: type[Action], *events: Event, until: int) -> list[float]:
+    return [second for second, action in played(given, *events, until=until)[1] if isinstance(action, verb)]
 
 
 def test_nobody_knocks_at_a_dead_cluster_and_it_is_purged_when_it_is_back() -> None:
@@ -100,3 +105,15 @@ def test_a_copy_on_a_cluster_that_the_settings_name_no_more_is_replaced() -> Non
     gone = outcome(f"nginx/{OBJECT}/1", "Failed", at=115, reason="UnknownCluster")
     came = acts(rule("Directly"), *DEAD, gone, outcomes=False, until=125)
     assert came == [(110.0, "Evict", "m2"), (115.0, *PLACED[1:])]
+
+
+def test_a_purge_whose_outcome_was_lost_ends_when_the_copy_is_seen_to_be_gone() -> None:
+    """Its executor was killed after the write, and what is delivered again has waited too long: no try follows."""
+    purging = [*DEAD, answered(1, "Done", at=112), answered(2, "Done", at=113)]
+    lost = outcome(f"nginx/{OBJECT}/3", "Failed", at=142, reason="Waited")
+    gone = held_copy("m2", None, at=142.5, exists=False)
+    assert published(rule("Gracefully"), Purge, *purging, lost, until=150) == [130, 145]
+    store, actions = played(rule("Gracefully"), *purging, lost, gone, until=150)
+    assert [second for second, action in actions if isinstance(action, Purge)] == [130]
+    (left,) = [one for one in store.groups.values() if isinstance(one.state, WorkloadState) and one.object == OBJECT]
+    assert (left.state.moves, left.outbox) == ({}, ())
