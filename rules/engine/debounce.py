@@ -17,7 +17,7 @@ from rules.catalog import kind_of
 from rules.core.group import Group, Member, Signal, Window, keep, kept, updated
 from rules.core.reader import ALWAYS, Reader
 from rules.core.values import replace
-from rules.engine.signals import begun, bridged, combined, is_bad, joined, proven, silence_proven
+from rules.engine.signals import begun, bridged, combined, is_bad, joined, proven, silence_proven, unknown_from
 from rules.engine.unbroken import begun_anew, extended, followed, is_broken, window_length
 from rules.rulefile.model import Rule
 
@@ -175,7 +175,14 @@ def _looked_at(member: Member, rule: Rule, at: datetime, reader: Reader, *, said
     status = combined(member, rule, at)
     if status is None:
         return member
-    since = begun(member, rule, status, at) if said else at
+    if said and status is Health.UNKNOWN and (unknown_at := unknown_from(member, rule, at)) is not None:
+        # A late word: all that was heard of this moment says Healthy, and it is Unknown only since a later one.
+        member, at = _is(member, rule, Health.HEALTHY, at, at, reader), unknown_at
+    return _is(member, rule, status, begun(member, rule, status, at) if said else at, at, reader)
+
+
+def _is(member: Member, rule: Rule, status: Health, since: datetime, at: datetime, reader: Reader) -> Member:
+    """Give the member with this status, which it has since then, at this moment."""
     if status is not member.status:
         member = replace(member, status=status, since=since)
     bad = is_bad(rule, status)

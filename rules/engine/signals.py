@@ -47,6 +47,14 @@ def combined(member: Member, rule: Rule, at: datetime) -> Health | None:
     return Health.HEALTHY if healthy else None
 
 
+def unknown_from(member: Member, rule: Rule, at: datetime) -> datetime | None:
+    """Since when the signals together say Unknown; None: they did so at this moment already."""
+    said = [one for one in counting(member, rule) if one.begun <= at]
+    if not said or any(one.status is not Health.HEALTHY for one in said):
+        return None
+    return min((one.begun for one in counting(member, rule) if one.begun > at), default=None)
+
+
 def is_bad(rule: Rule, status: Health) -> bool:
     """Whether this counts as bad for the rule."""
     return status is Health.UNHEALTHY or (status is Health.UNKNOWN and rule.treat_unknown_as is UnknownAs.UNHEALTHY)

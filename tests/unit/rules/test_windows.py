@@ -185,6 +185,16 @@ def test_one_signal_that_is_unknown_outweighs_one_that_is_healthy() -> None:
     assert moves(patient(10), route(HOME), healthy("b", at=0), *mixed) == []
 
 
+@pytest.mark.parametrize(("counts", "acts"), [("Hold", 31), ("Unhealthy", 22)])
+def test_late_good_news_from_before_another_signal_knew_nothing_starts_the_window_anew(counts: str, acts: int) -> None:
+    story = [
+        unhealthy("a", at=5, signal="x"), unknown("a", at=12, signal="y"),
+        healthy("a", at=10, heard=14, signal="x"), unhealthy("a", at=21, signal="x"),
+    ]  # fmt: skip
+    stands = (route(HOME), healthy("a", at=0, signal="x"), healthy("b", at=0))
+    assert moves(patient(10, treatUnknownAs=counts), *stands, *story) == [(acts, AWAY)]
+
+
 def test_signals_that_the_rule_does_not_name_do_not_count() -> None:
     noise = [healthy("a", at=0, signal="readiness"), unhealthy("a", at=5, signal="latency")]
     stands = (route(HOME), healthy("b", at=0, signal="readiness"))
