@@ -85,9 +85,9 @@ class HealthPublisher:
         seen_at = self._standing.seen_at(target)
         if unbroken is None:
             unbroken = seen_at is None or look.began - seen_at <= timedelta(seconds=resolution_seconds)
-        changed = self._noted(observation)
-        said = self._standing.say(target, observation, changed=changed, look=look, unbroken=unbroken)
-        if not changed:
+        changed, due = self._noted(observation), self._differs(observation)
+        said = self._standing.say(target, observation, changed=changed, look=look, unbroken=unbroken, due=due)
+        if not changed and not due:
             await said
             return
         with tracing.span("observation", None, source=self._source.name, target=target, status=status.value):
@@ -131,7 +131,7 @@ class HealthPublisher:
         )
 
     def _noted(self, said: Observation) -> bool:
-        """Whether this is news; a change of the status is logged."""
+        """Whether its status is another one, which is logged."""
         before = self._standing.get(said.target)
         changed = before is None or (before.status, before.resolved) != (said.status, said.resolved)
         if changed:
@@ -142,7 +142,7 @@ class HealthPublisher:
                     "detail": said.detail,
                 },
             )  # fmt: skip
-        return changed or self._differs(said)
+        return changed
 
     def _differs(self, said: Observation) -> bool:
         """Whether another part of it is healthy than was told, by so much that a route may have to change."""

@@ -105,11 +105,13 @@ class Republisher(Generic[Said]):
         return frozenset(self._entries)
 
     async def say(
-        self, key: str, fact: Said, *, changed: bool, look: ReadInterval | None = None, unbroken: bool = True
-    ) -> None:
+        self, key: str, fact: Said, *, changed: bool, look: ReadInterval | None = None, unbroken: bool = True,
+        due: bool = False,
+    ) -> None:  # fmt: skip
         """Let this stand. It is told at once if it has changed, is due or was asked for.
 
         `look`: what found it; default: one of this moment. `unbroken`: whether no look was missed since the last one.
+        `due`: what has not changed is told now, too, and goes on from when it began.
         """
         look = look or ReadInterval(self._clock.now(), self._clock.now())
         entry = self._entries.get(key)
@@ -117,6 +119,8 @@ class Republisher(Generic[Said]):
             entry = self._entries[key] = _Entry(key, fact, look.ended, look.ended)
         elif changed or entry.once or not unbroken:
             entry.since = entry.seen_at = look.ended
+            entry.due_at = 0
+        if due:
             entry.due_at = 0
         entry.fact, entry.seen_at, entry.once = fact, max(entry.seen_at, look.began), False
         if key in self._wanted and entry.seen_at >= self._wanted[key]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime
 from math import isnan
 from typing import NamedTuple
 
@@ -53,22 +54,27 @@ def observations(
 ) -> Iterator[tuple[float, Observation]]:
     """Give what the source would have said, with its second, in order."""
     last: dict[str, Word] = {}
+    since: dict[str, datetime] = {}
     known = set() if "{" in source.target else {source.target}
     for chunk, part, answer in chunks:
         spans = _spans(source, answer, part, targets)
         away = list(outages.within(chunk, part))
-        said: list[tuple[int, str, Word]] = []
+        said: list[tuple[int, str, Word, datetime]] = []
         for target in sorted(known | spans.keys()):
             for index, word in _words(source, spans.get(target, ()), part, away, is_known=target in known):
-                if not word.same(last.get(target)):
-                    last[target] = word
-                    said.append((index, target, word))
+                before = last.get(target)
+                if word.same(before):
+                    continue
+                if before is None or before.status is not word.status:  # other labels alone: as long as before
+                    since[target] = at(chunk.second(index))
+                last[target] = word
+                said.append((index, target, word, since[target]))
         known |= last.keys()
-        for index, target, word in sorted(said, key=lambda one: one[:2]):
+        for index, target, word, begun in sorted(said, key=lambda one: one[:2]):
             second = chunk.second(index)
             yield second, Observation(
                 target=target, status=word.status, signal=source.says, observed_at=at(second),
-                since=at(second), labels=short(word.labels), detail=word.detail,
+                since=begun, labels=short(word.labels), detail=word.detail,
             )  # fmt: skip
 
 

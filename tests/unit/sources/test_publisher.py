@@ -155,3 +155,13 @@ async def test_a_source_speaks_of_no_more_targets_than_its_limit(
     publisher.forget("custom/7")
     await publisher.say("custom/1000", U)  # and what is forgotten makes room
     assert [one.target for one in bus.taken[100:]] == ["custom/5", "custom/1000"]
+
+
+async def test_another_part_that_is_healthy_is_told_at_once_and_is_no_break(
+    publisher: HealthPublisher, bus: Bus, clock: HandClock
+) -> None:
+    """A service that loses its endpoints one by one is bad since the first that it lacked, not since the last."""
+    for second, percent in ((0, 40), (10, 38), (20, 20), (30, 0)):
+        clock.seconds = second
+        await publisher.say("custom/a", U, healthy_percent=percent, unbroken=True)
+    assert [(said.healthy_percent, said.since) for said in bus.taken] == [(40, T0), (20, T0), (0, T0)]
