@@ -66,6 +66,16 @@ def source_in(subject: str) -> str:
     return subject.split(".")[2]
 
 
+def publisher_in(subject: str) -> str:
+    """Who has published on this subject, as far as permissions bind it: a source, a user, a partition.
+
+    Empty where the subject is too short to say.
+    """
+    tokens = subject.split(".")
+    place = 3 if tokens[1:2] == ["commands"] else 2
+    return tokens[place] if len(tokens) > place else ""
+
+
 def webhook(source: str) -> str:
     """Where the bodies of Alertmanager's posts are journaled."""
     return f"{ROOT}.webhooks.{token(source)}"

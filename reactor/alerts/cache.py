@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import logging
 from collections import Counter, defaultdict
 from collections.abc import Iterator, KeysView
 from dataclasses import dataclass
 
 from pydantic import ValidationError
 
+from bus.errors import Malformed
 from bus.port import KeyValueEntry
+from bus.topology import ALERTS
 from reactor.alerts.states import AlertOpinion, AlertState
-from reactor.runtime import telemetry
-
-log = logging.getLogger(__name__)
+from reactor.runtime.quarantine import unreadable
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,9 +89,9 @@ class AlertCache:
         try:
             state = AlertState.model_validate_json(entry.value)
         except ValidationError as error:
-            telemetry.quarantined.labels("reactor_alerts").inc()
-            reason = error.errors(include_url=False, include_input=False)[0]["msg"]
-            log.error("an alert's state cannot be read", extra={"key": entry.key, "reason": reason})  # noqa: TRY400 - the trace says nothing more
+            unreadable(
+                ALERTS.name, entry.key, Malformed(error.errors(include_url=False, include_input=False)[0]["msg"])
+            )
             state = None
         self.keep(entry.key, CachedState(state, entry.revision))
 

@@ -13,7 +13,7 @@ from bus.message_admission import read
 from bus.messages import AcquireReply, AcquireRequest, AnyCommand, Fact, Observation, Outcome
 from bus.port import Bus
 from bus.topology import FACTS
-from reactor.route.quarantine import quarantine
+from reactor.runtime.quarantine import quarantine
 from reactor.runtime.slices import sliced
 
 _FACTS = get_args(Fact)

@@ -34,10 +34,10 @@ from reactor.decide.refreshing import Refresher
 from reactor.decide.store import OwnershipLost, PartitionStore
 from reactor.decide.watermark import Watermark
 from reactor.route.publisher import FactPublisher
-from reactor.route.quarantine import quarantine
 from reactor.runtime import telemetry
 from reactor.runtime.clock import Clock
 from reactor.runtime.failpoints import reach
+from reactor.runtime.quarantine import quarantine
 from reactor.runtime.standstill import LAP
 from rules.core.reader import Reader
 from rules.core.reasons import Held

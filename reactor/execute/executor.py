@@ -29,10 +29,10 @@ from reactor.execute.cancellation import CancellationCheck
 from reactor.execute.intent import Intent
 from reactor.execute.slots import Slots
 from reactor.route.publisher import FactPublisher
-from reactor.route.quarantine import quarantine
 from reactor.runtime import telemetry, tracing
 from reactor.runtime.clock import Clock
 from reactor.runtime.failpoints import reach
+from reactor.runtime.quarantine import quarantine, unreadable
 from reactor.runtime.tracing import OpenSpan
 from rules.engine.observe import NON_FAILURES, WAITED
 
@@ -258,8 +258,7 @@ def _readable(entry: KeyValueEntry) -> Intent | None:
     try:
         return Intent.read(entry.value)
     except Malformed as error:
-        telemetry.quarantined.labels(f"KV_{INTENTS.name}").inc()
-        log.warning("an entry of bucket %s cannot be read: %s", INTENTS.name, error, extra={"key": entry.key})
+        unreadable(INTENTS.name, entry.key, error)
         return None
 
 

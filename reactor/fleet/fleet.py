@@ -29,6 +29,7 @@ from reactor.fleet.owners import Owners
 from reactor.fleet.peers import LEASE, Peers
 from reactor.runtime import telemetry
 from reactor.runtime.clock import Clock
+from reactor.runtime.quarantine import unreadable
 from reactor.runtime.supervise import ended, to_its_end
 
 log = logging.getLogger(__name__)
@@ -238,9 +239,7 @@ class Fleet:
                     self._heard(change)
                 except Malformed as error:
                     # Whoever wrote it, the others go on.
-                    telemetry.quarantined.labels(f"KV_{LEASES.name}").inc()
-                    key = change if isinstance(change, str) else change.key
-                    log.warning("an entry of bucket %s cannot be read: %s", LEASES.name, error, extra={"key": key})
+                    unreadable(LEASES.name, change if isinstance(change, str) else change.key, error)
 
     def _heard(self, change: KeyValueEntry | str) -> None:
         """Raises Malformed."""

@@ -25,13 +25,13 @@ from reactor.process.bus_repair import BusReconciler
 from reactor.process.reloading import RuleFiles
 from reactor.process.role_set import ROLES, ProcessContext, RoleSet, keep_running
 from reactor.process.session import CLOCKS_APART, clock_difference, connected, ready
-from reactor.route.quarantine import foreign
 from reactor.runtime import telemetry, tracing
 from reactor.runtime.clock import Clock
 from reactor.runtime.errors import ReactorError, Retryable, SettingsError
 from reactor.runtime.garbage import ShortPauses
 from reactor.runtime.installed_versions import installed
 from reactor.runtime.loop_lag import measure
+from reactor.runtime.quarantine import foreign
 from reactor.runtime.supervise import Loops
 from reactor.settings.model import BusSettings, Receiver, Settings
 from reactor.settings.tracing_settings import Tracing

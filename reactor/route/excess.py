@@ -20,9 +20,9 @@ from bus.message_admission import read
 from bus.messages import Delayed, Excess
 from bus.port import Bus, Delivery, Outgoing, WorkQueue
 from bus.topology import DELAYED, EXCESS, INBOX
-from reactor.route.quarantine import quarantine
 from reactor.runtime import telemetry
 from reactor.runtime.clock import Clock
+from reactor.runtime.quarantine import failed, quarantine
 
 PACK_BYTES_MAX = 500_000
 """Of observations in one message: in base64, with all around them, well below the server's limit of 1 MiB."""
@@ -71,10 +71,8 @@ class ExcessRouter:
             return self._messages(one, read(one.subject, one.body))
         except Malformed as error:
             quarantine(one, INBOX, error)
-        except Exception:
-            # A mistake of ours: given again it would stop us again, and everything behind it. It is told in full.
-            telemetry.quarantined.labels(INBOX.name).inc()
-            log.exception("message %s on %s is put aside", one.sequence, one.subject)
+        except Exception as error:  # noqa: BLE001 - a mistake of ours: given again it would stop us, and all behind it
+            failed(one, INBOX, error)
         return ()
 
 
@@ -110,8 +108,7 @@ def _pieces(deliveries: Iterable[Delivery]) -> Iterator[list[Delivery]]:
     size = 0
     for one in deliveries:
         if len(one.body) > PACK_BYTES_MAX:
-            telemetry.quarantined.labels(INBOX.name).inc()
-            log.warning("message %s on %s is put aside: it is too large to wait", one.sequence, one.subject)
+            quarantine(one, INBOX, Malformed(f"{len(one.body)} bytes are too many to wait for its turn"))
             continue
         if piece and (size + len(one.body) > PACK_BYTES_MAX or len(piece) >= PACK_MAX):
             yield piece

@@ -27,12 +27,12 @@ from reactor.audit.signing import Signer
 from reactor.route.excess import ExcessRouter, packed
 from reactor.route.pace import AT_ONCE, BACKLOG, Pace
 from reactor.route.publisher import FactPublisher
-from reactor.route.quarantine import quarantine
 from reactor.route.spoken import Spoken
-from reactor.runtime import telemetry, tracing
+from reactor.runtime import tracing
 from reactor.runtime.clock import Clock
 from reactor.runtime.errors import SourceUnknown
 from reactor.runtime.failpoints import reach
+from reactor.runtime.quarantine import failed, quarantine
 from rules.rulefile.sources import TARGETS_MAX
 
 log = logging.getLogger(__name__)
@@ -194,10 +194,8 @@ class Router:
             log.warning("routing waits for the bus: %s", error)
             await _later(work, delivery)
             return
-        except Exception:
-            # A mistake of ours: given again it would stop us again, and everything behind it. It is told in full.
-            telemetry.quarantined.labels(stream.name).inc()
-            log.exception("message %s on %s is put aside", delivery.sequence, delivery.subject)
+        except Exception as error:  # noqa: BLE001 - a mistake of ours: given again it would stop us, and all behind it
+            failed(delivery, stream, error)
         await _done(work, [delivery])
 
     async def _routed_or_parked(self, delivery: Delivery, stream: Stream) -> None:

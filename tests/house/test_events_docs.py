@@ -24,7 +24,7 @@ from bus.testing.memory_parts import matches
 
 ROOT = Path(__file__).parents[2]
 HINT = "run: .venv/bin/python scripts/gen-events-docs.py"
-NO_SUBJECTS = {
+NO_SUBJECTS = {"publisher_in", 
     "is_spoken", "token", "partition_of", "key", "commands_position", "group", "kept_rule", "facts", "observations",
     "observations_of", "partition_in", "inbox",
     "user_in", "source_in", "decisions",

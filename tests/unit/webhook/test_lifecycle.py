@@ -357,9 +357,9 @@ async def test_an_unreadable_state_is_counted_and_written_over(world: World) -> 
     store = world.bus.store(ALERTS)
     (entry,) = await store.entries(">")
     await store.put(entry.key, b'{"version": "from the future"}', revision=None)
-    before = counted("reactor_quarantined_messages_total", stream="reactor_alerts")
+    before = counted("reactor_quarantined_messages_total", stream="KV_reactor_alerts")
     async with world.lifecycle() as lifecycle:
-        assert counted("reactor_quarantined_messages_total", stream="reactor_alerts") == before + 1
+        assert counted("reactor_quarantined_messages_total", stream="KV_reactor_alerts") == before + 1
         await world.post(lifecycle, alert(), at=20)
     assert b"firing" in (await store.get(entry.key)).value
 
