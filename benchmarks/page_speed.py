@@ -30,7 +30,7 @@ from rules.engine.group_codec import dump
 from rules.engine.groups import GroupStore
 from rules.engine.routing import Routing
 from rules.loader import load
-from tests.integration.backtest.browser import browsing
+from tests.browser import browsing
 
 WINDOWS = 500
 CHANGED = 50
@@ -79,7 +79,7 @@ async def page() -> Result:
         async with _process(folder, server.url, "decider,router,receiver,web") as (pid, url):
             await asyncio.sleep(5)
             figures: dict[str, object] = {"rss_more_mb": round(rss_mb(pid) - without, 1)}
-            figures |= {f"paint_{name}": value for name, value in (await _painted(folder, url, bus, groups)).items()}
+            figures |= {f"paint_{name}": value for name, value in (await _painted(url, bus, groups)).items()}
             figures |= await _watched(pid, url, bus, groups)
             figures["rss_more_mb_100_viewers"] = round(rss_mb(pid) - without, 1)
     bars = {"paint_p50_ms": "≤ 50", "cpu_of_a_core_100_viewers": "≤ 0.25", "rss_more_mb": "≤ 20",
@@ -143,8 +143,8 @@ def _said(member: Member, detail: str) -> Member:
     return replace(member, signals={name: replace(one, detail=detail) for name, one in member.signals.items()})
 
 
-async def _painted(folder: Path, url: str, bus: JetStreamBus, groups: Sequence[Group]) -> dict[str, float]:
-    async with browsing(folder / "profile") as browser:
+async def _painted(url: str, bus: JetStreamBus, groups: Sequence[Group]) -> dict[str, float]:
+    async with browsing() as browser:
         await browser.go(f"{url}/")
         async with asyncio.timeout(30):
             while not await browser.ask("document.querySelectorAll('#counting .card').length >= 50"):

@@ -22,8 +22,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.backtest.browser import browsing
-from tests.integration.web.test_page_live import until, violations
+from tests.browser import browsing
 
 ROOT = Path(__file__).parents[2]
 STORY_SECONDS = 60.0
@@ -186,34 +185,35 @@ async def test_after_the_story_it_goes_on_with_commands_that_run_as_printed_unti
         if shutil.which("kubectl"):
             assert "kind: TrafficSplit" in await _shell(route)
         assert offers == {}
-        if shutil.which("chromedriver"):
+        if shutil.which("chromium"):
             await running.until("breaks things")
-            await _press_all_buttons(running.said, tmp_path.with_name("profile"))
+            await _press_all_buttons(running.said)
         running.process.send_signal(signal.SIGINT)
         assert await running.end(PROMPT_SECONDS) == 0
         assert running.processes() == []
     assert running.files() == []
 
 
-async def _press_all_buttons(said: str, profile: Path) -> None:
+async def _press_all_buttons(said: str) -> None:
     """Break everything on the page of buttons, see on the reactor's page that it is old, and heal it."""
     found = re.search(r"(http://\S+) breaks things.* the page (http://\S+)", said)
     assert found is not None, said
-    async with browsing(profile) as browser:
+    async with browsing() as browser:
         await browser.go(found[1])
-        await until(browser, "document.querySelectorAll('#buttons button').length === 7")
+        await browser.until("document.querySelectorAll('#buttons button').length === 7")
+        await browser.looks("demo")
         for button in ("service", "slow", "cluster", "zone", "reactor", "bus"):
             title = await browser.ask(f"document.getElementById('{button}').textContent")
             await browser.ask(f"document.getElementById('{button}').click()")
-            await until(browser, f"document.getElementById('broken').textContent.includes({title!r})")
+            await browser.until(f"document.getElementById('broken').textContent.includes({title!r})")
         await browser.go(found[2])
-        await until(browser, "document.querySelector('.stalebar')?.textContent.includes('What you see is old')")
+        await browser.until("document.querySelector('.stalebar')?.textContent.includes('What you see is old')")
         await browser.go(found[1])
-        await until(browser, "document.getElementById('heal') !== null")
+        await browser.until("document.getElementById('heal') !== null")
         await browser.ask("document.getElementById('heal').click()")
-        await until(browser, "document.getElementById('broken').textContent === 'Nothing is broken.'")
+        await browser.until("document.getElementById('broken').textContent === 'Nothing is broken.'")
         assert await browser.ask("document.getElementById('problem').textContent") == ""
-        assert violations(await browser.complaints()) == []
+        assert browser.violations() == []
 
 
 def test_at_80_columns_no_word_is_cut_and_no_line_of_ours_is_longer(tmp_path: Path) -> None:

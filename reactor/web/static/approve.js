@@ -48,7 +48,7 @@ export class Approve extends Component {
     const [title, why] = OVER[data.state] || [];
     return html`<h1>${sent === "approve" ? "Approved" : sent === "reject" ? "Rejected" : title || "Approve this?"}</h1>
       <div class="card edge ${data.state === "open" ? "e-hold" : "e-act"}">
-      <h3><a href="#/rules/${path(data.rule)}">${data.rule}</a></h3><p class="dim small wrap">${data.object}</p>
+      <h2 class="title"><a href="#/rules/${path(data.rule)}">${data.rule}</a></h2><p class="dim small wrap">${data.object}</p>
       ${data.plan && html`<p class="next wrap"><${Said} text=${data.plan} /></p>`}
       ${group && html`<ul class="plain">${group.targets.map((one) => html`<li class="small"><${Pill} kind=${one.status === "Unhealthy" ? "p-bad" : one.status === "Healthy" ? "p-good" : ""}>${one.status}</${Pill}> <${Target} of=${one.target} /></li>`)}</ul>`}
       ${group && group.backends.length > 0 && html`<p class="small dim">Weights now</p><${Weights} backends=${group.backends} />`}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,7 @@ from reactor.workbench.backtest.page import page
 from reactor.workbench.backtest.prometheus_gaps import NEWEST_SCRAPE
 from rules import loader
 from rules.rehearsal.backtest.backtester import Sweep
-from tests.integration.backtest.browser import Browser, browsing
+from tests.browser import Browser
 from tests.integration.backtest.recorded import recorded
 
 START = 1_767_225_600
@@ -84,16 +83,10 @@ async def _page() -> str:
     return page(done)
 
 
-@pytest.fixture
-async def browser(tmp_path: Path) -> AsyncIterator[Browser]:
-    async with browsing(tmp_path / "profile") as browser:
-        yield browser
-
-
 async def test_the_page_is_shown_as_it_is_meant(browser: Browser, written: Path) -> None:
     await browser.resize(1280, 900)
-    await browser.show(written)
-    assert await browser.complaints() == []
+    await browser.go(written.as_uri())
+    assert browser.complaints == []
 
     # All rules and all their lanes are there, in colours, before any of the long lists.
     assert await browser.ask("document.querySelectorAll('h2[id]').length") == RULES
@@ -129,7 +122,7 @@ async def test_the_page_is_shown_as_it_is_meant(browser: Browser, written: Path)
 
 
 async def test_the_values_of_a_sweep_can_be_told_apart(browser: Browser, written: Path) -> None:
-    await browser.show(written)
+    await browser.go(written.as_uri())
     boxes = await browser.ask(
         "[...document.querySelectorAll('svg.trade text')].map(one => {"
         "const box = one.getBoundingClientRect();"
@@ -142,7 +135,7 @@ async def test_the_values_of_a_sweep_can_be_told_apart(browser: Browser, written
 
 
 async def test_it_is_dark_where_the_readers_system_is(browser: Browser, written: Path) -> None:
-    await browser.show(written)
+    await browser.go(written.as_uri())
     await browser.prefer("light")
     light = await browser.ask(BACKGROUND)
     await browser.prefer("dark")
@@ -151,7 +144,7 @@ async def test_it_is_dark_where_the_readers_system_is(browser: Browser, written:
 
 async def test_on_a_telephone_nothing_stands_out_to_the_right(browser: Browser, written: Path) -> None:
     await browser.resize(360, 740)
-    await browser.show(written)
+    await browser.go(written.as_uri())
     assert await browser.ask("document.documentElement.scrollWidth") <= 360
     # What is short is drawn two pixels wide at least, however narrow the window and long the time.
     bad = "getComputedStyle(document.querySelector('rect.bad'))"

@@ -17,9 +17,8 @@ from bus.topology import LINKS
 from reactor.actions.notify.approval_link import ApprovalLink, ApprovalLinks
 from reactor.process.app import App
 from reactor.settings.model import Settings
-from tests.integration.backtest.browser import Browser, browsing
+from tests.browser import ENTER, Browser
 from tests.integration.web.conftest import PAY, ROLES, RULES, WEST, Scene, running, settings, token
-from tests.integration.web.test_page_live import PICTURES, WIDTHS, until, violations
 
 
 @pytest.fixture
@@ -119,27 +118,18 @@ async def test_a_link_counts_for_its_plan_its_time_and_its_signature_only(
 
 
 async def test_a_person_follows_a_link_signs_in_and_approves(
-    tmp_path: Path, posts: tuple[str, asyncio.Queue[Any]]
+    tmp_path: Path, posts: tuple[str, asyncio.Queue[Any]], browser: Browser
 ) -> None:
-    async with asked(tmp_path, posts) as (scene, link), browsing(tmp_path / "profile") as browser:
+    async with asked(tmp_path, posts) as (scene, link):
         await browser.go(f"{scene.url}/#/approve/{link}")
-        await until(browser, "document.querySelector('input[name=token]') !== null")
+        await browser.until("document.querySelector('input[name=token]') !== null")
         await browser.ask("document.querySelector('input[name=token]').focus()")
-        await browser.press(*token("anna"), "\ue007")
-        await until(browser, "document.querySelector('input[name=comment]') !== null")
-        await pictured(browser, "link")
+        await browser.press(*token("anna"), ENTER)
+        await browser.until("document.querySelector('input[name=comment]') !== null")
+        await browser.looks("link")
         await browser.ask("document.querySelector('input[name=comment]').focus()")
-        await browser.press(*"checked", "\ue007")
-        await until(browser, "document.querySelector('h1').textContent === 'Approved'")
-        await until(browser, "document.querySelector('.card').textContent.includes('approved by anna')")
-        await pictured(browser, "link_used")
-        assert violations(await browser.complaints()) == []
-
-
-async def pictured(browser: Browser, name: str) -> None:
-    if PICTURES:
-        for width, height in WIDTHS:
-            await browser.resize(width, height)
-            for scheme in ("light", "dark"):
-                await browser.prefer(scheme)
-                await browser.picture(Path(PICTURES, f"{name}-{width}-{scheme}.png"))
+        await browser.press(*"checked", ENTER)
+        await browser.until("document.querySelector('h1').textContent === 'Approved'")
+        await browser.until("document.querySelector('.card').textContent.includes('approved by anna')")
+        await browser.looks("link_used")
+        assert browser.violations() == []

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import AsyncIterator
 from pathlib import Path
 
-import pytest
-
+from tests.browser import Browser
 from tests.e2e.alerts import body, firing
-from tests.integration.backtest.browser import Browser, browsing
 from tests.integration.web.conftest import ROLES, RULES, XSS, running, settings
-from tests.integration.web.test_page_live import until, violations
 
 ALERTS = """
 sources:
@@ -21,12 +17,6 @@ sources:
 """
 MARKUP = 'x"><svg onload=document.title="owned">'
 PAGES = ("now", "rules/checkout", "target/service/east/shop/checkout", "actions", "map")
-
-
-@pytest.fixture
-async def browser(tmp_path: Path) -> AsyncIterator[Browser]:
-    async with browsing(tmp_path / "profile") as browser:
-        yield browser
 
 
 async def test_markup_in_labels_and_annotations_of_alerts_is_text_on_every_page(
@@ -48,13 +38,13 @@ async def test_markup_in_labels_and_annotations_of_alerts_is_text_on_every_page(
         shown = []
         for page in PAGES:
             await browser.ask(f"location.hash = '#/{page}'")
-            await until(browser, "document.querySelector('main h1') !== null")
+            await browser.until("document.querySelector('main h1') !== null")
             if page.startswith("target"):
-                await until(browser, f"document.querySelector('main').textContent.includes({XSS!r})")
+                await browser.until(f"document.querySelector('main').textContent.includes({XSS!r})")
             shown.append(XSS in await browser.ask("document.querySelector('main').textContent"))
             assert (
                 await browser.ask("document.querySelectorAll('#app [onload], #app [onerror], #app script').length") == 0
             )
             assert "owned" not in await browser.ask("document.title")
         assert any(shown)  # it came this far
-        assert violations(await browser.complaints()) == []
+        assert browser.violations() == []

@@ -3,59 +3,40 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
-from pathlib import Path
 
-import pytest
-
-from tests.integration.backtest.browser import Browser, browsing
+from tests.browser import ENTER, Browser
 from tests.integration.web.conftest import Scene, Start, token
-from tests.integration.web.test_page_live import ENTER, PICTURES, WIDTHS, until, violations
-
-
-@pytest.fixture
-async def browser(tmp_path: Path) -> AsyncIterator[Browser]:
-    async with browsing(tmp_path / "profile") as browser:
-        yield browser
 
 
 async def sign_in(browser: Browser, scene: Scene, name: str) -> None:
     await browser.go(f"{scene.url}/")
-    await until(browser, "document.querySelector('input[name=token]') !== null")
+    await browser.until("document.querySelector('input[name=token]') !== null")
     await browser.ask("document.querySelector('input[name=token]').focus()")
-    await browser.press(*token(name), "\ue007")
-    await until(browser, "document.querySelector('.live') !== null")
+    await browser.press(*token(name), ENTER)
+    await browser.until("document.querySelector('.live') !== null")
 
 
 async def press(browser: Browser, button: str) -> None:
     """Press a button of the page that asks for a reason, give one, and send it with Enter."""
-    await until(browser, f"document.querySelector('{button}') !== null")
+    await browser.until(f"document.querySelector('{button}') !== null")
     await browser.ask(f"document.querySelector('{button}').click()")
-    await until(browser, "document.querySelector('dialog[open]') !== null")
-    await until(browser, "document.querySelector('dialog[open] button.primary:not([disabled])') !== null")
+    await browser.until("document.querySelector('dialog[open]') !== null")
+    await browser.until("document.querySelector('dialog[open] button.primary:not([disabled])') !== null")
     await browser.ask("document.querySelector('dialog[open] input[name=comment]').focus()")
-    await browser.press(*"checked", "\ue007")
+    await browser.press(*"checked", ENTER)
 
 
 async def test_an_approval_that_is_given_on_the_page_lets_the_rule_act(start: Start, browser: Browser) -> None:
     scene = await start(users=True)
     await scene.ask_for_approval()
     await sign_in(browser, scene, "anna")
-    if PICTURES:
-        for width, height in WIDTHS:
-            await browser.resize(width, height)
-            for scheme in ("light", "dark"):
-                await browser.prefer(scheme)
-                await until(browser, "document.querySelector('#held button') !== null")
-                await browser.picture(Path(PICTURES, f"held-{width}-{scheme}.png"))
-                await browser.ask("document.querySelector('#held button.v-approve').click()")
-                await browser.picture(Path(PICTURES, f"approve-{width}-{scheme}.png"))
-                await browser.ask("document.querySelector('dialog[open]').close()")
+    await browser.until("document.querySelector('#held button') !== null")
+    await browser.looks("held")
     assert await browser.ask("document.querySelector('button.v-pause') === null")  # that is for operators
     await press(browser, "#held button.v-approve")
-    await until(browser, "document.querySelector('.act') !== null")
+    await browser.until("document.querySelector('.act') !== null")
     assert "anna" in await browser.ask("document.querySelector('.act').textContent")
-    assert violations(await browser.complaints()) == []
+    assert browser.violations() == []
 
 
 async def test_all_rules_are_paused_and_resumed_on_the_page(start: Start, browser: Browser) -> None:
@@ -63,12 +44,12 @@ async def test_all_rules_are_paused_and_resumed_on_the_page(start: Start, browse
     await scene.break_checkout()
     await sign_in(browser, scene, "otto")
     await press(browser, "button.v-pause")
-    await until(browser, "document.querySelector('.paused') !== null")
+    await browser.until("document.querySelector('.paused') !== null")
     assert 'as "otto"' in await browser.ask("document.querySelector('.paused').textContent")
     await press(browser, ".paused button.v-resume")
     async with asyncio.timeout(60):
-        await until(browser, "document.querySelector('.paused') === null")
-    assert violations(await browser.complaints()) == []
+        await browser.until("document.querySelector('.paused') === null")
+    assert browser.violations() == []
 
 
 async def test_traffic_is_moved_by_hand_after_its_plan_was_shown(start: Start, browser: Browser) -> None:
@@ -76,36 +57,31 @@ async def test_traffic_is_moved_by_hand_after_its_plan_was_shown(start: Start, b
     await scene.break_checkout()
     await sign_in(browser, scene, "otto")
     await browser.ask("location.hash = '#/rules/checkout'")
-    await until(browser, "document.querySelector('button.v-failover-traffic') !== null")
+    await browser.until("document.querySelector('button.v-failover-traffic') !== null")
     await browser.ask("document.querySelector('button.v-failover-traffic').click()")
     plan = "document.querySelector('dialog[open] pre.plan').textContent"
-    assert await until(browser, f"{plan}.includes('→') && {plan}") == (
+    assert await browser.until(f"{plan}.includes('→') && {plan}") == (
         "east/shop/TrafficSplit/checkout: checkout=1 checkout-west=0 → checkout=0 checkout-west=1"
     )
-    if PICTURES:
-        for width, height in WIDTHS:
-            await browser.resize(width, height)
-            await browser.picture(Path(PICTURES, f"failover-{width}-light.png"))
+    await browser.looks("failover")
     await browser.ask("document.querySelector('dialog[open] input[name=comment]').focus()")
     await browser.press(*"drill", ENTER)
-    await until(browser, "document.querySelector('.answer')?.textContent.includes('followed, until it is released')")
-    said = await until(browser, "document.querySelector('main').textContent.match(/Moved by hand by.*?drill/)?.[0]")
+    await browser.until("document.querySelector('.answer')?.textContent.includes('followed, until it is released')")
+    said = await browser.until("document.querySelector('main').textContent.match(/Moved by hand by.*?drill/)?.[0]")
     assert 'as "otto"' in said
-    if PICTURES:
-        for width, height in WIDTHS:
-            await browser.resize(width, height)
-            await browser.picture(Path(PICTURES, f"by-hand-{width}-light.png"))
-    assert violations(await browser.complaints()) == []
+    await browser.looks("by-hand")
+    assert browser.violations() == []
 
 
 async def test_what_is_typed_stays_while_the_page_is_drawn_again(start: Start, browser: Browser) -> None:
     scene = await start(users=True)
     await scene.break_checkout()
     await sign_in(browser, scene, "otto")
+    await browser.until("document.querySelector('button.v-pause') !== null")
     await browser.ask("document.querySelector('button.v-pause').click()")
     await browser.ask("document.querySelector('dialog[open] input[name=rule]').focus()")
     await browser.press(*"checkout")
     drawn = "document.querySelector('#counting .fill').style.width"
     before = await browser.ask(drawn)
-    await until(browser, f"{drawn} !== '{before}'")
+    await browser.until(f"{drawn} !== '{before}'")
     assert await browser.ask("document.querySelector('dialog[open] input[name=rule]').value") == "checkout*"

@@ -5,15 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
 
 from reactor.runtime.clock import Clock
-from tests.integration.backtest.browser import browsing
+from tests.browser import Browser
 from tests.integration.web.conftest import Start
-from tests.integration.web.test_page_live import until
 
 BAR_SECONDS = 3.0
 WATCH = """(window.marked = 0, new MutationObserver(() => {
@@ -64,17 +62,17 @@ class Cable:
 
 @pytest.mark.alone
 async def test_what_is_old_is_marked_within_3_seconds_of_a_stream_that_falls_silent(
-    start: Start, tmp_path: Path
+    start: Start, browser: Browser
 ) -> None:
     scene, clock = await start(), Clock()
     await scene.break_checkout()
     cable = Cable(scene.url)
-    async with cable.laid() as url, browsing(tmp_path / "profile") as browser:
+    async with cable.laid() as url:
         await browser.go(f"{url}/")
-        await until(browser, "document.querySelector('#counting') !== null")
+        await browser.until("document.querySelector('#counting') !== null")
         assert await browser.ask("document.querySelector('.stalebar') === null")
         await browser.ask(WATCH)
         cable.cut.set()
         cut_at = clock.now().timestamp()
-        marked = await until(browser, "window.marked") / 1000
+        marked = await browser.until("window.marked") / 1000
     assert marked - cut_at <= BAR_SECONDS
