@@ -14,6 +14,7 @@ from rules.engine.routing import Routing
 from rules.kinds.quorum.kind import QUORUM
 from rules.kinds.traffic.route_interests import named_ref
 from rules.kinds.traffic.route_state import sum_of
+from rules.rehearsal.karmada_carrier import RehearsedKarmada
 from rules.rehearsal.timeline import START as START
 from rules.rehearsal.timeline import Emitted as Emitted
 from rules.rehearsal.timeline import Event as Event
@@ -68,6 +69,7 @@ class Simulator:
         self._group_store = group_store
         self._outcomes = outcomes
         self._answers = answers
+        self._karmada = RehearsedKarmada(group_store)
         self._said: set[str] = set()
         self._quorums: dict[str, datetime | None] = {
             name.removeprefix(QUORUM): None for name in group_store.rules if name.startswith(QUORUM)
@@ -84,6 +86,7 @@ class Simulator:
 
     def take(self, facts: Sequence[Fact], now: datetime) -> Iterator[Emitted]:
         known = [self._completed(fact) for fact in facts]
+        self._karmada.heard(known)
         yield from self._follow(self._group_store.apply(known, now), now)
 
     def answer(self, now: datetime) -> Iterator[Emitted]:
@@ -101,6 +104,7 @@ class Simulator:
         return fact
 
     def _follow(self, decisions: Sequence[Decision], now: datetime) -> Iterator[Emitted]:
+        seen: list[Fact] = []
         for _ in range(ROUNDS_MAX):
             fresh: list[Action] = []
             for decision in decisions:
@@ -118,11 +122,13 @@ class Simulator:
                     )  # fmt: skip
                     yield Emitted(second(now), hold, decision.because)
             self._ask_quorums(decisions, now)
-            done = [self._done(action, now) for action in fresh if self._is_done_at_once(action, now)]
-            said = [fact for decision in decisions for fact in decision.emits]
-            if not done and not said:
+            done = [action for action in fresh if self._is_done_at_once(action, now)]
+            facts: list[Fact] = [self._done(action, now) for action in done]
+            facts += [*(fact for decision in decisions for fact in decision.emits), *seen]
+            if not facts:
                 return
-            decisions = self._group_store.apply([*done, *said], now)
+            seen = [fact for action in done for fact in self._karmada.carried_out(action, now)]
+            decisions = self._group_store.apply(facts, now)
         msg = f"actions and outcomes chase each other at second {second(now)}"
         raise AssertionError(msg)
 

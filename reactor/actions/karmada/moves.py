@@ -10,26 +10,11 @@ Source: Karmada pkg/scheduler/scheduler.go (doScheduleBinding), pkg/scheduler/co
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import NamedTuple
 
 from reactor.actions.karmada.tasks import BindingPlacement
 from reactor.actions.outcomes import Declined
 from reactor.clients.kubernetes_port import JsonObject
-
-
-class Limits(NamedTuple):
-    """What the scheduler keeps to."""
-
-    clusters_max: int | None = None
-    """More clusters than these it takes away, by name; None: as many as there are."""
-    each: int | None = None
-    """Duplicated: the replicas of each copy. None: the kind has none, or they are divided."""
-    total: int | None = None
-    """Divided: the replicas of all copies together; another sum is divided anew."""
-
-    def room(self, clusters: Sequence[JsonObject]) -> int | None:
-        """How many more clusters may be listed; None: any number."""
-        return None if self.clusters_max is None else self.clusters_max - len(clusters)
+from rules.kinds.workload.karmada_room import LeavingCopy, Limits, taken_back
 
 
 def limits_of(binding: JsonObject) -> Limits:
@@ -107,9 +92,7 @@ def purged(now: BindingPlacement, name: str, healthy: Collection[str]) -> Bindin
 def cancelled(now: BindingPlacement, name: str, limits: Limits, healthy: Collection[str]) -> BindingPlacement:
     """Take the eviction back, so that the scheduler has nothing to take away.
 
-    Where there is room for both, the cluster is back in the size that it left with. Where there is not, the Healthy one
-    wins: the new copies are the target from then on, or those of them that are not Healthy make room. Without a task
-    nothing leaves, and nothing comes back. Raises Declined (NoHealthyCopy).
+    Without a task nothing leaves, and nothing comes back. Raises Declined (NoHealthyCopy).
     """
     task = next((one for one in now.tasks if one.get("fromCluster") == name), None)
     if task is None:
@@ -117,18 +100,14 @@ def cancelled(now: BindingPlacement, name: str, limits: Limits, healthy: Collect
     tasks = _without(now.tasks, name)
     if name in map(_name, now.clusters):
         return BindingPlacement(now.clusters, tasks)
-    before = task.get("clustersBeforeFailover") or ()
-    new = [one for one in now.clusters if _name(one) not in before] or now.clusters
-    sick = [_name(one) for one in new if _name(one) not in healthy]
-    back = _back(task)
-    clusters = _shrunk(now.clusters, back, sick, limits)
-    if clusters is not None and (clusters[:-1] == now.clusters or name in healthy):
-        return BindingPlacement(clusters, tasks)
-    if any(_name(one) in healthy for one in now.clusters):
-        return BindingPlacement(now.clusters, tasks)
-    raise Declined(
-        "NoHealthyCopy", f"the policy has no room for both, and neither {name} nor another copy is Healthy yet"
-    )
+    left = LeavingCopy(name, task.get("replicas"), task.get("clustersBeforeFailover") or ())
+    sizes = taken_back({_name(one): one.get("replicas") for one in now.clusters}, left, limits, healthy)
+    if sizes is None:
+        text = f"the policy has no room for both, and neither {name} nor another copy is Healthy yet"
+        raise Declined("NoHealthyCopy", text)
+    known = {_name(one): one for one in (*now.clusters, _back(task))}
+    clusters = [known[one] if size is None else {**known[one], "replicas": size} for one, size in sizes.items()]
+    return BindingPlacement(clusters, tasks)
 
 
 def returned(now: BindingPlacement, name: str) -> BindingPlacement:
@@ -143,31 +122,6 @@ def _back(task: JsonObject) -> JsonObject:
     """Give the cluster in the size that it left with."""
     size = {"replicas": task["replicas"]} if task.get("replicas") is not None else {}
     return {"name": task["fromCluster"], **size}
-
-
-def _shrunk(
-    clusters: Sequence[JsonObject], back: JsonObject, sick: Sequence[str], limits: Limits
-) -> list[JsonObject] | None:
-    """Give the clusters with this one, at the cost of the sick ones; None: there is no room."""
-    kept = [*clusters]
-    if limits.total is not None:
-        over = sum(one.get("replicas") or 0 for one in clusters) + (back.get("replicas") or 0) - limits.total
-        for name in sick:
-            entry = next(one for one in kept if _name(one) == name)
-            less = min(entry.get("replicas") or 0, max(over, 0))
-            over -= less
-            smaller = {**entry, "replicas": (entry.get("replicas") or 0) - less}
-            kept = [smaller if one is entry else one for one in kept]
-        kept = [one for one in kept if one.get("replicas")]
-        size = (back.get("replicas") or 0) - max(over, 0)
-        if size <= 0:
-            return None
-        back = {**back, "replicas": size}
-    for name in sick:
-        if (room := limits.room(kept)) is not None and room < 1:
-            kept = [one for one in kept if _name(one) != name]
-    room = limits.room(kept)
-    return [*kept, back] if room is None or room >= 1 else None
 
 
 def _without(tasks: Iterable[JsonObject], name: str) -> list[JsonObject]:

@@ -38,7 +38,10 @@ def counted(policy: Policy, state: WorkloadState, moves: Mapping[str, Relocation
 
 
 def changed(before: WorkloadState, after: WorkloadState, ours: Collection[str]) -> WorkloadState:
-    """Count what people add or remove while it moves. `ours`: where copies are being made."""
+    """Count what people add or remove while it moves. `ours`: where copies are being made.
+
+    What goes while there are too many was one of those: a Karmada policy had no room for it, or people were quicker.
+    """
     if after.wanted_copies is None:
         return after
     old = {name: copy.replicas or 0 for name, copy in before.copies.items() if name not in before.moves}
@@ -48,10 +51,10 @@ def changed(before: WorkloadState, after: WorkloadState, ours: Collection[str]) 
     replicas = sum(count for name, count in new.items() if name not in ours) - sum(
         count for name, count in old.items() if name not in ours
     )
-    return replace(
-        after, wanted_copies=max(after.wanted_copies + copies, 1),
-        wanted_replicas=max((after.wanted_replicas or 0) + replicas, 0),
-    )  # fmt: skip
+    wanted, total = after.wanted_copies, after.wanted_replicas or 0
+    copies = min(copies + max(len(old) - wanted, 0), 0) if copies < 0 else copies
+    replicas = min(replicas + max(sum(old.values()) - total, 0), 0) if replicas < 0 else replicas
+    return replace(after, wanted_copies=max(wanted + copies, 1), wanted_replicas=max(total + replicas, 0))
 
 
 def with_surplus(

@@ -8,10 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reactor.actions.karmada.moves import Limits, cancelled, limits_of, moved, purged
+from reactor.actions.karmada.moves import cancelled, limits_of, moved, purged
 from reactor.actions.karmada.tasks import BindingPlacement
 from reactor.actions.outcomes import Declined
 from reactor.clients.kubernetes_port import JsonObject
+from rules.kinds.workload.karmada_room import Limits
 from tests.karmada.scheduler import Unschedulable, must_schedule, spread
 
 NAMES = "abcde"

@@ -12,11 +12,12 @@ import pytest
 from bus.messages import Evict, Taint
 from reactor.actions.karmada.binding import dialect_in
 from reactor.actions.karmada.cluster_taints import added, removed
-from reactor.actions.karmada.moves import Limits, moved
+from reactor.actions.karmada.moves import moved
 from reactor.actions.karmada.tasks import BindingPlacement, Dialect, copies, held_by_us
 from reactor.actions.karmada.tasks import task_for as task_for_
 from reactor.actions.outcomes import Declined
 from reactor.clients.kubernetes_port import JsonObject
+from rules.kinds.workload.karmada_room import Limits
 from tests.unit.actions.workload.builders import evict
 
 CASES: dict[str, Any] = json.loads((Path(__file__).parents[3] / "data/karmada/cases.json").read_text("utf-8"))
