@@ -24,10 +24,10 @@ from bus.testing.memory_parts import matches
 
 ROOT = Path(__file__).parents[2]
 HINT = "run: .venv/bin/python scripts/gen-events-docs.py"
-NO_SUBJECTS = {"publisher_in", 
+NO_SUBJECTS = {
     "is_spoken", "token", "partition_of", "key", "commands_position", "group", "kept_rule", "facts", "observations",
     "observations_of", "partition_in", "inbox",
-    "user_in", "source_in", "decisions",
+    "user_in", "source_in", "publisher_in", "decisions",
 }  # fmt: skip
 """Functions of bus.subjects that make no subject of a message: parts, keys, prefixes, and the filters over facts."""
 
