@@ -51,7 +51,7 @@ async def webhook_to_action() -> Result:
                 assert await log.next(timedelta(seconds=10)), "no decision came"
                 seconds.append(time.perf_counter() - began)
                 await asyncio.sleep(0.01)  # the executor's part is another benchmark's
-        bare = await _bare_publishes(w.bus)
+        bare = await bare_publishes(w.bus)
     ours, theirs = spread(seconds), spread(bare)
     figures = {"posts": POSTS, **ours, "answered": spread(answered), "bare_publish": theirs}
     figures["ratio_p50"] = round(ours["p50_ms"] / theirs["p50_ms"], 1)
@@ -70,7 +70,7 @@ def _post(number: int) -> dict[str, object]:
     }  # fmt: skip
 
 
-async def _bare_publishes(bus: Bus) -> list[float]:
+async def bare_publishes(bus: Bus) -> list[float]:
     """What one acknowledged publish takes by itself."""
     seconds = []
     for number in range(200):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
@@ -22,13 +22,13 @@ from reactor.runtime.slices import sliced
 
 LOOKS = 1000
 """How many targets are looked at between two pauses."""
-AT_ONCE = 64
-"""How many observations are on their way to the bus at the same time."""
+AT_ONCE = 128
+"""How many observations go to the bus in one round: to wait for it costs as much as many of them."""
 LASTING = timedelta(minutes=30)
 """A recovery that is older is said so that it does not go stale: there is nothing more to hear of it."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
-Tell = Callable[[Observation], Awaitable[None]]
+Tell = Callable[[Sequence[Observation]], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,10 +51,11 @@ class AlertPublisher:
     async def speak(self, opinions: Iterable[AlertOpinion], now: datetime) -> None:
         """Say what has to be said of these. Raises what `tell` raises, after all were tried."""
         wanted = list(opinions)
-        failures: list[BaseException] = []
+        failures: list[Exception] = []
         for start in range(0, len(wanted), AT_ONCE):
             due = [(one, self._due(one, now)) for one in wanted[start : start + AT_ONCE]]
-            failures += await self._say([(opinion, *said) for opinion, said in due if said])
+            if failure := await self._say([(opinion, *said) for opinion, said in due if said]):
+                failures.append(failure)
             await asyncio.sleep(0)  # also where none of these was due
         if failures:
             raise failures[0]
@@ -78,15 +79,14 @@ class AlertPublisher:
         An alert that is over is no longer remembered; its target is as healthy as before, not unknown.
         """
         if found := self._speaker(opinion):
-            await self._tell(self._observation(*found, now, lasting=True))
+            await self._tell([self._observation(*found, now, lasting=True)])
 
     async def answer(self, opinions: Iterable[AlertOpinion], not_before: datetime, now: datetime) -> None:
         """Say of these what was seen since. What was not seen since is not said. Raises what `tell` raises."""
         answers = [(one, said) async for one in sliced([*opinions]) if (said := self._answer(one, not_before, now))]
         for start in range(0, len(answers), AT_ONCE):
-            failures = await self._say([(one, *said) for one, said in answers[start : start + AT_ONCE]])
-            if failures:
-                raise failures[0]
+            if failure := await self._say([(one, *said) for one, said in answers[start : start + AT_ONCE]]):
+                raise failure
 
     def _answer(self, opinion: AlertOpinion, not_before: datetime, now: datetime) -> tuple[Observation, _Told] | None:
         found = self._speaker(opinion)
@@ -152,15 +152,18 @@ class AlertPublisher:
             detail=f"ended, recovery not proven: {state.detail}" if state.waits else state.detail,
         )  # fmt: skip
 
-    async def _say(self, due: list[tuple[AlertOpinion, Observation, _Told]]) -> list[BaseException]:
-        """Say all at once, remember what was said, and give what failed."""
-        results = await asyncio.gather(*(self._tell(said) for _, said, _ in due), return_exceptions=True)
-        for (opinion, _, told), result in zip(due, results, strict=True):
-            if isinstance(result, BaseException):
+    async def _say(self, due: list[tuple[AlertOpinion, Observation, _Told]]) -> Exception | None:
+        """Say all in one round, and remember what was said; give what failed."""
+        if not due:
+            return None
+        try:
+            await self._tell([said for _, said, _ in due])
+        except Exception as error:  # noqa: BLE001 - given back
+            for opinion, _, _ in due:
                 self._told.pop(opinion, None)  # so that the next sweep says it
-            else:
-                self._told[opinion] = told
-        return [result for result in results if isinstance(result, BaseException)]
+            return error
+        self._told.update((opinion, told) for opinion, _, told in due)
+        return None
 
 
 def _lasting(state: AlertState, now: datetime) -> bool:

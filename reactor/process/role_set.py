@@ -194,7 +194,7 @@ class RoleSet:
 
         lifecycle = AlertLifecycle(
             sources=[source for source in self._rules.sources if isinstance(source, AlertmanagerWebhook)],
-            store=context.bus.store(ALERTS), clock=context.clock, tell=publisher.publish, query=query,
+            store=context.bus.store(ALERTS), clock=context.clock, tell=publisher.publish_all, query=query,
             alertmanagers=alertmanagers,
         )  # fmt: skip
         await self._stack.enter_async_context(lifecycle)

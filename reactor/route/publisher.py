@@ -65,6 +65,10 @@ class FactPublisher:
         """Publish; return once every partition has stored it. Raises Unavailable."""
         await self._bus.publish_all(self.messages(fact, id_, trace, also=also))
 
+    async def publish_all(self, facts: Iterable[Fact]) -> None:
+        """Publish many in one go. Raises Unavailable: some of them may be stored."""
+        await self._bus.publish_all([message for fact in facts for message in self.messages(fact)])
+
     async def tell(self, fact: Fact) -> None:
         """Publish what a source has seen. Raises Retryable: the source owes it, and says it again."""
         try:

@@ -47,8 +47,9 @@ class Heard:
     def __init__(self) -> None:
         self.said: asyncio.Queue[Observation] = asyncio.Queue()
 
-    async def tell(self, observation: Observation) -> None:
-        self.said.put_nowait(observation)
+    async def tell(self, observations: Sequence[Observation]) -> None:
+        for observation in observations:
+            self.said.put_nowait(observation)
 
     async def until(self, status: str) -> Observation:
         async with asyncio.timeout(20):

@@ -101,8 +101,8 @@ class World:
         self.queries: list[tuple[str, str]] = []
         self.apis: dict[str, Api] = {}
 
-    async def tell(self, observation: Observation) -> None:
-        self.told.append(observation)
+    async def tell(self, observations: Sequence[Observation]) -> None:
+        self.told.extend(observations)
 
     async def query(self, endpoint: str, promql: str) -> list[dict[str, str]]:
         self.queries.append((endpoint, promql))

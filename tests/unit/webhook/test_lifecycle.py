@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -116,7 +117,7 @@ async def test_what_a_sweep_could_not_say_the_next_one_says(world: World) -> Non
         await world.post(lifecycle, resolved(), at=110)
         world.series = [{"service": "checkout"}]
 
-        async def fails_once(_: Observation) -> None:
+        async def fails_once(_: Sequence[Observation]) -> None:
             lifecycle._publisher._tell = world.tell
             raise Unavailable("no bus")
 
@@ -256,7 +257,7 @@ async def test_a_restart_forgets_nothing(world: World) -> None:
 
 
 async def test_what_could_not_be_said_is_said_when_the_post_comes_again(world: World) -> None:
-    async def fails(_: Observation) -> None:
+    async def fails(_: Sequence[Observation]) -> None:
         raise Unavailable("no bus")
 
     store = world.bus.store(ALERTS)
