@@ -13,7 +13,7 @@ from rules.core.reasons import Held
 from rules.kinds.cluster_taint.state import TaintState
 from rules.kinds.traffic.state import FailoverState, RouteState, TrafficState
 from rules.kinds.workload.state import WorkloadState
-from rules.kinds.zone.state import ZoneState
+from rules.kinds.zone.state import Isolation, ZoneState
 from rules.rulefile.model import Rule, TrafficFailover
 from rules.rulefile.route_fleet import of_object
 
@@ -30,7 +30,7 @@ class GroupStatus(StrEnum):
     ACTING = "Acting"
     """An action is asked for, and its outcome is not known."""
     ACTED = "Acted"
-    """A target counts as bad, and what had to be done is done."""
+    """A target counts as bad, or a zone is isolated, and what had to be done is done."""
     HELD = "Held"
     """Something may have to be done and is not: the hold says why."""
     PAUSED = "Paused"
@@ -73,9 +73,13 @@ def state_of(group: Group) -> GroupStatus:
     windows = [member.window.healthy for member in group.members.values() if member.window is not None]
     if windows:
         return GroupStatus.RECOVERING if all(windows) else GroupStatus.TOLERATING
-    return (
-        GroupStatus.ACTED if any(member.settled is False for member in group.members.values()) else GroupStatus.WATCHING
-    )
+    if _isolation(group) is not None or any(member.settled is False for member in group.members.values()):
+        return GroupStatus.ACTED
+    return GroupStatus.WATCHING
+
+
+def _isolation(group: Group) -> Isolation | None:
+    return group.state.isolation if isinstance(group.state, ZoneState) else None
 
 
 def _state(group: Group) -> tuple[GroupStatus, datetime | None, str]:
@@ -91,6 +95,8 @@ def _state(group: Group) -> tuple[GroupStatus, datetime | None, str]:
         open_ = {name: member for name, member in group.members.items() if member.window is not None}
         since = min(member.window.since for member in open_.values() if member.window is not None)
         return state, since, ", ".join(f"{name}: {member.status}" for name, member in open_.items())
+    if (isolation := _isolation(group)) is not None:
+        return state, isolation.since, f"zone {isolation.zone}: {isolation.phase} {isolation.status}"
     bad = {name: member for name, member in group.members.items() if member.settled is False}
     if bad:
         return state, min(member.settled_at or member.since for member in bad.values()), ", ".join(bad)

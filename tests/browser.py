@@ -88,7 +88,8 @@ class Browser:
                 found = await self.faults()
                 assert found == [], (name, width, scheme, found)
                 if PICTURES:
-                    await self.picture(Path(PICTURES, f"{name}-{width}-{scheme}.png"))
+                    whole = await self.ask("document.querySelector('dialog[open]') === null")
+                    await self.picture(Path(PICTURES, f"{name}-{width}-{scheme}.png"), whole=whole)
 
     def violations(self) -> list[str]:
         """Give what the page's policy for content forbade, and what its scripts did not catch."""

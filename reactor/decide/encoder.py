@@ -75,6 +75,11 @@ def _id(group: Group, fact: Fact) -> str:
     return f"{group.rule}/{group.object}/{kind}/{iso(fact.observed_at)}/{subjects.token(fact.model_dump_json())}"
 
 
+def _what(action: Action) -> object:
+    """Give what the log says of an action beside its kind: its weights, its message, its step."""
+    return next((value for key in ("weights", "message", "step") if (value := getattr(action, key, None))), "")
+
+
 def report(decision: Decision) -> None:
     """Tell the log and the metrics what was decided."""
     group, held = decision.group, decision.held
@@ -85,7 +90,7 @@ def report(decision: Decision) -> None:
         log.info(
             "%s%s", kind, would,
             extra={"rule": action.rule, "object": action.object, "because": action.because, "id": action.id,
-                   "what": getattr(action, "weights", None) or getattr(action, "message", "")},
+                   "what": _what(action)},
         )  # fmt: skip
     if held is not None:
         telemetry.holds.labels(group.rule, held.reason).inc()

@@ -33,7 +33,8 @@ def by_hand(group: Group) -> dict[str, Any]:
 def _isolation(state: ZoneState) -> dict[str, Any] | None:
     if (one := state.isolation) is None:
         return None
-    return {"zone": one.zone, "phase": one.phase, "status": one.status, "failure": one.failure}
+    return {"zone": one.zone, "phase": one.phase, "status": one.status, "failure": one.failure,
+            "since": _time(one.since)}  # fmt: skip
 
 
 def _zone_command(group: Group, state: ZoneState) -> dict[str, Any] | None:

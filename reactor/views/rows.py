@@ -12,6 +12,7 @@ from reactor.views.hand_rows import by_hand
 from reactor.views.pending import request_of
 from rules.core.group import Group, Member
 from rules.core.reasons import sentence
+from rules.engine.observe import NON_FAILURES
 from rules.kinds.traffic.backend_backoff import target_of
 from rules.kinds.zone.state import ZoneState
 from rules.rulefile.model import Rule, TrafficFailover
@@ -108,14 +109,15 @@ def action_rows(record: DecisionRecord, outcomes: Mapping[str, Outcome]) -> Iter
             "at": stamp(record.decided_at), "because": reason, "means": sentence(reason),
             "detail": action.get("detail") or "", "evidence": list(record.because), "weights": action.get("weights"),
             "before": action.get("remember"),
-            "by": [str(fact["by"]) for fact in record.facts if fact.get("by")], "outcome": _outcome(outcome),
+            "step": action.get("step"), "undo": bool(action.get("undo")), "zone": action.get("zone"),
+            "by": [str(fact["by"]) for fact in record.facts if fact.get("by")],
+            "outcome": outcome_row(outcome) if outcome is not None else None,
         }  # fmt: skip
 
 
-def _outcome(outcome: Outcome | None) -> Row | None:
-    if outcome is None:
-        return None
+def outcome_row(outcome: Outcome) -> Row:
+    """Give what became of an action. `goesOn`: it is not over, and has not failed."""
     return {
         "status": outcome.status, "reason": outcome.reason, "detail": outcome.detail, "wrote": outcome.wrote,
-        "at": stamp(outcome.observed_at),
+        "at": stamp(outcome.observed_at), "goesOn": (outcome.reason or "") in NON_FAILURES,
     }  # fmt: skip

@@ -108,7 +108,8 @@ _SCHEMAS: Json = {
     "Action": _object(
         "id action rule object at because outcome", id=_TEXT, action=_TEXT, rule=_TEXT, object=_TEXT, at=_TIME,
         because=_TEXT, means=_TEXT, detail=_TEXT, outcome={"type": ["object", "null"]},
-        weights={"type": ["object", "null"]},
+        weights={"type": ["object", "null"]}, step={"type": ["string", "null"]}, undo={"type": "boolean"},
+        zone={"type": ["string", "null"]},
     ),
     "Pause": _object(
         "pattern by reason since until", pattern=_TEXT, by=_TEXT, reason=_TEXT, since=_TIME,

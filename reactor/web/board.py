@@ -20,7 +20,7 @@ from bus.port import KeyValueEntry
 from bus.subjects import ROOT
 from bus.topology import DECISIONS, FACTS, GROUPS, Stream
 from reactor.runtime.clock import Clock
-from reactor.views.rows import Row, action_rows, group_row, key_of, stamp
+from reactor.views.rows import Row, action_rows, group_row, key_of, outcome_row, stamp
 from rules.core.group import Group
 from rules.engine.group_codec import load
 from rules.engine.pauses import PAUSES
@@ -48,7 +48,8 @@ class Board:
         self._rules = rules
         self._by_key: dict[str, Group] = {}
         """By the key of the bucket."""
-        self._actions: deque[Row] = deque(maxlen=ACTIONS_MAX)
+        self._actions: OrderedDict[str, Row] = OrderedDict()
+        """By ID, the newest last."""
         self.outcomes: OrderedDict[str, Outcome] = OrderedDict()
         self.problem = ""
         """Why what is here may be old; empty: it is as the bus has it."""
@@ -84,7 +85,7 @@ class Board:
 
     def actions(self) -> list[Row]:
         """Give the newest actions, the newest first."""
-        return [*reversed(self._actions)]
+        return [*reversed(self._actions.values())]
 
     def snapshot(self) -> Row:
         """Give all that a page begins with."""
@@ -129,8 +130,16 @@ class Board:
         async for record in self._messages(DECISIONS, DECISIONS.subjects[0], max(bounds.last - RECORDS_READ, 0)):
             if isinstance(record, DecisionRecord):
                 for row in action_rows(record, self.outcomes):
-                    self._actions.append(row)
-                    self.batches.acted(row)
+                    self._take_action(row)
+
+    def _take_action(self, row: Row) -> None:
+        """Keep an action; one that is tried again stays one action, and of who asked for it first."""
+        before = self._actions.pop(row["id"], None)
+        row["by"] = row["by"] or (before["by"] if before is not None else [])
+        self._actions[row["id"]] = row
+        while len(self._actions) > ACTIONS_MAX:
+            self._actions.popitem(last=False)
+        self.batches.acted(row)
 
     async def follow_outcomes(self) -> None:
         """Take what became of each action of the last day. Raises BusError."""
@@ -142,14 +151,9 @@ class Board:
                 self._told(outcome)
 
     def _told(self, outcome: Outcome) -> None:
-        for row in reversed(self._actions):
-            if row["id"] == outcome.action:
-                row["outcome"] = {
-                    "status": outcome.status, "reason": outcome.reason, "detail": outcome.detail,
-                    "wrote": outcome.wrote, "at": stamp(outcome.observed_at),
-                }  # fmt: skip
-                self.batches.acted(row)
-                return
+        if (row := self._actions.get(outcome.action)) is not None:
+            row["outcome"] = outcome_row(outcome)
+            self.batches.acted(row)
 
     async def _messages(self, stream: Stream, subject: str, after: int) -> AsyncIterator[object]:
         async with self.bus.read(stream, subject, after=after) as reading:

@@ -30,6 +30,7 @@ from tests.e2e.waiting import until, until_told
 
 ROOT = Path(__file__).parents[2]
 LISTENS = re.compile(r"(?:webhooks on (http://[\d.:]+)/v1/alerts/<source>, )?health on (http://[\d.:]+)")
+PAGE = re.compile(r"; page on (http://[\d.:]+)")
 METRIC = re.compile(r"^(\w+)(?:\{(.*)\})? (\S+)$", re.MULTILINE)
 LABEL = re.compile(r'(\w+)="([^"]*)"')
 STATUS_SECONDS = 30.0
@@ -80,7 +81,7 @@ class Service(Reactor):
         """Where it listens, for health alone where it has no receiver; another port after each start."""
         self.health_url = ""
         self._bus_url = own["bus"] | settings.get("bus", {})
-        words = ["run", "--config", str(self.config)]
+        words = ["run", "--config", str(self.config), *(["--roles", "all,web"] if "web" in settings else [])]
         if clock_wrong_by:
             super().__init__(name, [str(clock_wrong_by), *words], folder, program=wrong_clock.main)
         else:
@@ -101,6 +102,11 @@ class Service(Reactor):
         found = LISTENS.search(said)
         self.health_url = found[2] if found else ""
         return found[1] or found[2] if found else ""
+
+    async def page(self) -> str:
+        """Where its page is: `settings` say `web`."""
+        found = await until(lambda: PAGE.search(self.log.read_text(errors="replace")), f"{self.name} has a page")
+        return found[1]
 
     async def is_ready(self) -> bool:
         """What /readyz says."""

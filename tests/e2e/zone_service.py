@@ -138,7 +138,9 @@ def is_at(phase: str, status: str) -> Callable[[ZoneState], bool]:
 
 
 @asynccontextmanager
-async def zoned(folder: Path, *, bus: Mapping[str, Any] | None = None, **keys: Any) -> AsyncIterator[Zoned]:
+async def zoned(
+    folder: Path, *, bus: Mapping[str, Any] | None = None, web: Mapping[str, Any] | None = None, **keys: Any
+) -> AsyncIterator[Zoned]:
     """Everything, up and known to each other. `keys`: of the rule."""
     async with inhabited() as world, exporting(*ZONES, metric="zone_slo_good", label="zone") as slo:
         kubeconfig = write_kubeconfig(folder / "kubeconfig", world.emulator)
@@ -146,7 +148,7 @@ async def zoned(folder: Path, *, bus: Mapping[str, Any] | None = None, **keys: A
         settings: dict[str, Any] = {
             "clusters": {"prod": {"kubeconfig": str(kubeconfig), "context": "prod"}},
             "prometheus": {"main": {"url": prometheus.url}},
-        } | ({"bus": dict(bus)} if bus else {})  # fmt: skip
+        } | {key: dict(one) for key, one in {"bus": bus, "web": web}.items() if one}  # fmt: skip
         service = Service(folder / "reactor", rules=document(**keys), settings=settings)
         async with prometheus, service:
             zoned = Zoned(world, slo, service)

@@ -1,6 +1,6 @@
 // Now: windows that count down, what is held and why, what is failed over, what was done.
 import { store } from "./store.js";
-import { Acts, Coded, Next, Pill, Said, State, Target, Time, Title, Weights, Window, html, left, path, span } from "./parts.js";
+import { Acts, Away, Coded, GroupState, Next, Pill, Said, Target, Time, Title, Weights, Window, html, left, path, span } from "./parts.js";
 import { Ask, PauseButton, Pauses } from "./ask.js";
 import { ByHand, Operate } from "./operate.js";
 
@@ -28,8 +28,8 @@ const Held = ({ group }) => html`<article class="card edge e-hold">
   ${group.windows.map((one) => html`<${Window} key=${one.target} one=${one} endsAt=${group.endsAt} />`)}</article>`;
 
 const Other = ({ group }) => html`<article class="card edge ${group.state === "Acting" ? "e-act" : "e-away"}">
-  <div class="row"><div class="grow"><${Title} group=${group} /></div><div>${group.zone ? html`<${Pill} kind="p-warn">isolated</${Pill}>` : html`<${State} of=${group.state} />`}</div></div>
-  ${group.failedOver && html`<p class="next">${group.zone ? `Zone ${group.zone} is out of service` : "Failed over"}${group.since ? html` <${Time} at=${group.since} relative />` : ""}</p>`}
+  <div class="row"><div class="grow"><${Title} group=${group} /></div><div><${GroupState} group=${group} /></div></div>
+  ${group.zone ? html`<${Away} isolation=${group.isolation} />` : group.failedOver && html`<p class="next">Failed over${group.since ? html` <${Time} at=${group.since} relative />` : ""}</p>`}
   ${group.targets.filter((one) => one.healthy === false).map((one) => html`<p class="small"><${Target} of=${one.target} />${" "}
     is considered unhealthy</p>`)}
   ${group.backends.length > 0 && html`<${Weights} backends=${group.backends} />`}<${ByHand} group=${group} /><${Operate} group=${group} /></article>`;

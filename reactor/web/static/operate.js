@@ -35,8 +35,7 @@ function ZoneButtons({ group, zones }) {
   }
   const failed = isolation.status === "Failed";
   const running = isolation.phase === "Failover" && isolation.status !== "Done";
-  return html`<p class="wrap small">${isolation.phase} of ${isolation.zone} is ${isolation.status}${failed && isolation.failure ? `: ${isolation.failure}` : ""}</p>
-    <div class="buttons operate">
+  return html`<div class="buttons operate">
     ${failed && html`<${Order} verb="retry-zone" word="Retry" body=${body} planned plan="It continues at the step that failed." />`}
     ${running && html`<${Order} verb="abort-zone" word="Abort" body=${body} planned plan="The steps are undone at once, the last one first." />`}
     ${!running && html`<${Order} verb="failback-zone" word="Fail back" body=${body} planned fields=${[NO_PROOF]} plan="The zone comes back: first the network, then the nodes." />`}</div>`;

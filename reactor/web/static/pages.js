@@ -4,7 +4,7 @@ import { PauseButton } from "./ask.js";
 import { ByHand, Operate } from "./operate.js";
 import { get, now, store } from "./store.js";
 import { Metric, Scale, WeightsOverTime } from "./pictures.js";
-import { Acts, Broken, Coded, Next, Pill, Said, State, Status, Target, Time, Weights, Window, clock, html, length, path, span, weights } from "./parts.js";
+import { Acts, Away, Broken, Coded, GroupState, Isolated, Next, Pill, Said, State, Status, Target, Time, Weights, Window, clock, html, length, named, path, span, weights } from "./parts.js";
 
 const AGAIN_MS = 5000;
 
@@ -35,7 +35,7 @@ function Lane({ seen, acts, first, last }) {
     <svg class="lane" viewBox="0 0 1000 26" preserveAspectRatio="none" role="img" aria-label=${`health by ${signal}`}>
       ${list.map((one, at) => html`<rect class="v-${one.status}" x=${x(one.at)} y="4" height="18"
         width=${Math.max((at + 1 < list.length ? x(list[at + 1].at) : 1000) - x(one.at), 1)}><title>${one.at} ${one.status}</title></rect>`)}
-      ${acts.map((act) => html`<rect class="v-act" x=${x(act.at)} y="0" width="3" height="26"><title>${act.at} ${act.action}</title></rect>`)}
+      ${acts.map((act) => html`<rect class="v-act" x=${x(act.at)} y="0" width="3" height="26"><title>${act.at} ${named(act)}</title></rect>`)}
     </svg></div>`);
 }
 
@@ -56,7 +56,7 @@ function shownTarget(data) {
         <li><i class="lg-act"></i>action</li></ul>`
       : html`<p class="dim">No observation in the last day.</p>`}
       ${data.metrics.map((metric) => html`<${Metric} key=${metric.signal} metric=${metric} seen=${seen} />`)}</div></section>
-    ${data.groups.map((group) => html`<section key=${group.key}><h2><a href="#/rules/${path(group.rule)}">${group.rule}</a><${State} of=${group.state} /></h2>
+    ${data.groups.map((group) => html`<section key=${group.key}><h2><a href="#/rules/${path(group.rule)}">${group.rule}</a><${GroupState} group=${group} /></h2>
       <div class="card"><p class="dim small wrap"><${Broken} text=${group.object} /></p><${Next} group=${group} />
       ${group.windows.filter((one) => one.target === data.target).map((one) => html`<${Window} one=${one} endsAt=${group.endsAt} />`)}
       ${group.hold && html`<p class="wrap"><${Pill} kind="p-hold">${group.hold.reason}</${Pill}> <${Said} text=${group.hold.detail} /></p>`}
@@ -92,7 +92,7 @@ function Flow({ route }) {
 // A box for each zone of a cluster, as large as it has nodes.
 const ZoneMap = ({ zones }) => html`<ul class="zones">${zones.map((one) => html`<li key=${one.rule + one.zone} class=${one.isolation ? "isolated" : one.healthy === 0 ? "dark" : one.healthy < one.nodes ? "ill" : ""}
   style=${{ flexGrow: Math.max(one.nodes, 1) }}><b>${one.zone}</b><span class="small num">${one.healthy} of ${one.nodes} nodes ready</span>
-  ${one.isolation && html`<span class="small"><${Pill} kind="p-warn">${one.isolation.phase === "Failback" ? "coming back" : one.isolation.status === "Done" ? "isolated" : "is being isolated"}</${Pill}>
+  ${one.isolation && html`<span class="small"><${Isolated} phase=${one.isolation.phase} status=${one.isolation.status} />
     <a href="#/rules/${path(one.rule)}">${one.rule}</a>: ${one.isolation.because}, <${Time} at=${one.isolation.since} relative />${one.isolation.by ? `, by ${one.isolation.by}` : ""}</span>`}</li>`)}</ul>`;
 
 function shownMap(data) {
@@ -157,7 +157,7 @@ function Course({ data }) {
   })}</ol>`;
 }
 
-const shownAction = (data) => html`<p class="crumb"><a href="#/actions">Actions</a></p><h1>${data.action.action}</h1>
+const shownAction = (data) => html`<p class="crumb"><a href="#/actions">Actions</a></p><h1>${named(data.action)}</h1>
   <p class="dim mono wrap">${data.id}</p>
   ${data.action.weights && html`<p>Weights: ${weights(data.action.weights)}</p>`}
   <${Course} data=${data} />
@@ -189,12 +189,12 @@ function shownRule(name) {
         ${rule.paused && html` <${Pill} kind="p-warn">paused</${Pill}>`} <span class="dim mono" title=${rule.place}>${rule.place.split("/").pop()}</span></p>
         <p>Toleration ${length(rule.tolerationSeconds)}, recovery ${length(rule.recoverySeconds)}.</p>`}
       <section><h2>Objects<span class="n">${groups.length}</span></h2><div class="cards">${groups.slice(0, 100).map((group) => html`<article class="card" key=${group.key}>
-        <div class="row"><p class="wrap"><${Broken} text=${group.object} /></p><${State} of=${group.state} /></div>
+        <div class="row"><p class="wrap"><${Broken} text=${group.object} /></p><${GroupState} group=${group} /></div>
         ${group.windows.map((one) => html`<${Window} one=${one} endsAt=${group.endsAt} />`)}
         ${group.hold && html`<p class="wrap"><${Pill} kind="p-hold">${group.hold.reason}</${Pill}> <${Said} text=${group.hold.detail} /></p>`}
         ${group.targets.map((one) => html`<p class="small"><${Status} of=${one.status} /> <${Target} of=${one.target} /></p>`)}
         ${group.backends.length > 0 && html`<${Weights} backends=${group.backends} />`}
-        <${ByHand} group=${group} /><${Operate} group=${group} zones=${rule?.zones} /></article>`)}</div></section>
+        ${group.zone && html`<${Away} isolation=${group.isolation} />`}<${ByHand} group=${group} /><${Operate} group=${group} zones=${rule?.zones} /></article>`)}</div></section>
       ${rule && rule.coverage.length > 0 && html`<section><h2>Coverage<span class="n">what it watches, and who speaks of it</span></h2><ul class="list">${rule.coverage.map((one) => html`<li class="row">
         <span class="wrap mono"><${Broken} text=${one.target} /></span><span>${one.sources.length ? one.sources.map((source) => html`<${Pill}>${source}</${Pill}> `)
           : html`<${Pill} kind="p-warn">no source</${Pill}>`}</span></li>`)}</ul></section>`}

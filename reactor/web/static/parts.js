@@ -42,6 +42,11 @@ export const Time = ({ at, relative }) =>
   html`<time datetime=${at} title=${`${at} (UTC)`}>${relative ? ago(at) : clock(at)}</time>`;
 export const Pill = ({ kind, children }) => html`<span class="pill ${kind || ""}">${children}</span>`;
 export const State = ({ of }) => html`<${Pill} kind=${STATE[of]}>${of}</${Pill}>`;
+// How far a zone is out of service, or on its way back.
+export const Isolated = ({ phase, status }) => html`<${Pill} kind="p-warn">${phase === "Failback" ? "coming back" : status === "Done" ? "isolated" : status === "Failed" ? "isolation failed" : "is being isolated"}</${Pill}>`;
+// A zone that is away says so, also while an action is asked for.
+export const GroupState = ({ group }) => (group.zone && group.state !== "Held"
+  ? html`<${Isolated} phase=${group.isolation.phase} status=${group.isolation.status} />` : html`<${State} of=${group.state} />`);
 export const Status = ({ of }) => html`<${Pill} kind=${STATUS[of]}>${of}</${Pill}>`;
 export const path = (text) => text.split("/").map(encodeURIComponent).join("/");
 // A long name breaks behind its slashes.
@@ -87,7 +92,7 @@ export function Weights({ backends }) {
       <span class="dim num"> ${total ? Math.round((one.weight / total) * 100) : 0} %</span></li>`)}</ul></div>`;
 }
 
-export const Outcome = ({ act }) => act.outcome
+export const Outcome = ({ act }) => act.outcome?.goesOn ? html`<${Pill} kind="p-blue">${act.outcome.reason}</${Pill}>` : act.outcome
   ? html`<${Pill} kind=${OUTCOME[act.outcome.status]}>${act.outcome.status}</${Pill}>`
   : act.mode === "DryRun" ? html`<${Pill} kind="p-blue">DryRun</${Pill}>` : html`<${Pill}>Pending</${Pill}>`;
 
@@ -98,9 +103,16 @@ export const Coded = ({ text }) => text.split("`").map((part, at) => (at % 2 ? h
 
 export const weights = (of) => Object.entries(of || {}).map(([name, weight]) => `${name} ${weight}`).join(", ");
 
+// A zone that is away, for people who may only look, too.
+export const Away = ({ isolation }) => html`<p class="next wrap">Zone ${isolation.zone} is out of service: ${isolation.phase}
+  ${isolation.status} <${Time} at=${isolation.since} relative />${isolation.failure && html`: <${Said} text=${isolation.failure} />`}</p>`;
+
+// What kind of action it is; of a zone, which step.
+export const named = (act) => act.step ? `${act.action}: ${act.undo ? "undo " : ""}${act.step} of ${act.zone}` : act.action;
+
 export const Act = ({ act }) => html`<li class="act">
   <${Time} at=${act.at} />
-  <span class="wrap"><a href="#/actions/${path(act.id)}"><b>${act.action}</b></a> ${act.rule}
+  <span class="wrap"><a href="#/actions/${path(act.id)}"><b>${named(act)}</b></a> ${act.rule}
     <span class="dim"> on <${Broken} text=${act.object} /></span></span>
   <${Outcome} act=${act} />
   <span class="why wrap">${phrase(act.means || act.because)}${act.weights ? ` Weights: ${weights(act.weights)}.` : ""}

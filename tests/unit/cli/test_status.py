@@ -18,6 +18,7 @@ from rules.core.group import Group, Holding, Paused
 from rules.core.reasons import Held
 from rules.core.remedies import REMEDIES
 from rules.kinds.traffic.state import TrafficState
+from rules.kinds.zone.state import Isolation, ZoneState
 from rules.rehearsal.simulation import at
 from rules.rulefile.model import Rule
 from rules.summary import GroupStatus, state_of
@@ -68,6 +69,14 @@ def test_each_state_says_since_when_and_how_long_it_lasts() -> None:
     assert parts(shown(*done, now=30))[0] == "Acted"
     assert parts(shown(*done, healthy("a", at=40), now=45)) == ("Recovering", "1970-01-01T00:00:40.000Z", 15.0)
     assert parts(shown(*HOME, paused(at=5), now=10)) == ("Paused", "1970-01-01T00:00:05.000Z", None)
+
+
+def test_a_zone_that_is_isolated_is_not_as_it_should_be() -> None:
+    isolation = Isolation("eu-1a", "Failover", "Done", "ZoneUnhealthy", at(0), at(5))
+    group = Group("zones", "cluster/east", ZoneState(isolation=isolation))
+    told = entry(group, {}, at(10))
+    assert parts(told) == ("Acted", "1970-01-01T00:00:05.000Z", None)
+    assert told["detail"] == "zone eu-1a: Failover Done"
 
 
 def test_weights_that_stand_and_that_are_wanted_stand_side_by_side() -> None:
