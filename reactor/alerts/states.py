@@ -130,7 +130,7 @@ def _begin(alert: Alert, at: datetime, opinion: AlertOpinion, *, opened: bool, b
     return AlertState(
         source=opinion.source, signal=opinion.signal, target=opinion.target, fingerprint=alert.fingerprint,
         labels=alert.labels, detail=alert.detail, status=alert.status, starts_at=alert.starts_at,
-        resolved_at=(alert.ends_at or at) if resolved else None, changed_at=at, last_post_at=at, opened=opened,
+        resolved_at=(_end(alert) or at) if resolved else None, changed_at=at, last_post_at=at, opened=opened,
         confirmed=resolved and believe,
     )  # fmt: skip
 
@@ -146,8 +146,9 @@ def _heartbeat(state: AlertState, alert: Alert, at: datetime) -> AlertState:
         return state
     if state.status == "resolved":
         # Once more the same end, or the end of an episode whose firing never came: the later one counts.
-        newer = alert.ends_at is not None and state.resolved_at is not None and alert.ends_at > state.resolved_at
-        return state.model_copy(update={"resolved_at": alert.ends_at, "last_post_at": at}) if newer else state
+        end = _end(alert)
+        newer = end is not None and state.resolved_at is not None and end > state.resolved_at
+        return state.model_copy(update={"resolved_at": end, "last_post_at": at}) if newer else state
     # A startsAt that moved is no new episode, unless it moved past what was last seen. What is heard of again after a
     # long silence is known from now on only.
     changed_at = at if anew or at - state.last_post_at > SILENT else state.changed_at
@@ -172,9 +173,16 @@ def _late_firing(state: AlertState, alert: Alert, at: datetime) -> bool:
 
 
 def _late_resolved(state: AlertState, alert: Alert, at: datetime) -> bool:
-    if _began_after(state.starts_at, alert.ends_at):
+    if _began_after(state.starts_at, _end(alert)):
         return True
     return at <= state.last_post_at - LATE
+
+
+def _end(alert: Alert) -> datetime | None:
+    """No alert ends before it starts: where it says so, the sender's clock was ahead at its start, and was set since."""
+    if alert.ends_at is None or alert.starts_at is None:
+        return alert.ends_at
+    return max(alert.ends_at, alert.starts_at)
 
 
 def _began_after(start: datetime | None, end: datetime | None) -> bool:

@@ -507,3 +507,18 @@ async def test_a_listed_alert_beyond_the_limit_is_refused_too(world: World) -> N
     async with world.lifecycle(source(maxTargets=2, matchers="alertname=Down")) as lifecycle:
         await world.pass_time(lifecycle, 40)
     assert len({said.target for said in world.told}) == 2
+
+
+@pytest.mark.parametrize("ahead", [600, 365 * 24 * HOUR], ids=["ten minutes", "a year"])
+async def test_an_alert_that_starts_in_the_future_opens_now_and_ends_with_its_resolved(
+    world: World, ahead: float
+) -> None:
+    """A Prometheus whose clock was ahead, and is set right before the alert ends."""
+    async with world.lifecycle(source(onResolved="Healthy")) as lifecycle:
+        await world.post(lifecycle, alert(starts=ahead), at=0)
+        assert (world.told[-1].status, world.told[-1].observed_at) == (Health.UNHEALTHY, moment(0))
+        await world.post(lifecycle, alert(starts=ahead), at=60)
+        await world.post(lifecycle, resolved(starts=ahead, ends=110), at=110)
+        assert world.last() == "Healthy"
+        await world.post(lifecycle, alert(starts=ahead), at=111)  # the other one of the pair, a moment late
+    assert world.last() == "Healthy"
