@@ -179,7 +179,7 @@ def _late_resolved(state: AlertState, alert: Alert, at: datetime) -> bool:
 
 
 def _end(alert: Alert) -> datetime | None:
-    """No alert ends before it starts: where it says so, the sender's clock was ahead at its start, and was set since."""
+    """No alert ends before it starts: the sender's clock was ahead then, and was set right since."""
     if alert.ends_at is None or alert.starts_at is None:
         return alert.ends_at
     return max(alert.ends_at, alert.starts_at)

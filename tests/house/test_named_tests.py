@@ -1,0 +1,65 @@
+"""Each test that tests/README.md names is there, and each row of its tables of tests names one."""
+
+from __future__ import annotations
+
+import ast
+import re
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+TESTS = Path(__file__).parents[1]
+PAGE = (TESTS / "README.md").read_text("utf-8")
+NAME = re.compile(r"`(?:tests/)?([\w/]+\.py)::(test_\w+)(?:\[([^`]*)\])?`")
+TABLES = re.findall(r"(?:^\|.*\n)+", PAGE, re.MULTILINE)
+
+
+def _cells(line: str) -> list[str]:
+    return [cell.strip() for cell in line.strip().strip("|").split("|")]
+
+
+def _named(tables: list[str]) -> list[str]:
+    """The rows of all tables whose last column is called `tests` or `test`."""
+    return [
+        row
+        for head, _, *rows in (table.splitlines() for table in tables)
+        if _cells(head)[-1] in ("tests", "test")
+        for row in rows
+    ]
+
+
+@cache
+def _functions(path: Path) -> dict[str, ast.AST]:
+    tree = ast.parse(path.read_text("utf-8"))
+    return {node.name: node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)}
+
+
+def missing(page: str) -> list[str]:
+    """The tests that this text names and that are not there, and parameters that their file does not have."""
+    out = []
+    for file, test, parameter in NAME.findall(page):
+        path = TESTS / file
+        if not path.is_file() or test not in _functions(path):
+            out.append(f"{file}::{test}")
+        elif parameter and parameter not in path.read_text("utf-8"):
+            out.append(f"{file}::{test}[{parameter}]")
+    return out
+
+
+def test_every_test_that_the_page_names_is_there() -> None:
+    assert missing(PAGE) == []
+
+
+@pytest.mark.parametrize("row", _named(TABLES))
+def test_every_row_names_a_test(row: str) -> None:
+    assert NAME.search(_cells(row)[-1]), row
+
+
+def test_what_is_not_there_is_found() -> None:
+    here = "house/test_named_tests.py::"
+    there = f"`{here}test_every_row_names_a_test` `tests/{here}test_every_row_names_a_test[row]`"
+    assert missing(there) == []
+    wrong = [f"{here}test_gone", f"{here}test_every_row_names_a_test[no " + "such]", "house/test_no.py::test_x"]
+    assert missing(" ".join(f"`{name}`" for name in wrong)) == wrong
+    assert len(_named(TABLES)) > 40
