@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Union
 
 from pydantic import Field
 
+from bus.messages import Fact
 from rules.core.group import Group
 from rules.core.kind import RuleKind
 from rules.kinds.quorum.kind import QUORUM, QuorumRule
@@ -34,6 +35,8 @@ _KINDS: tuple[RuleKind[Any, Any], ...] = (
 KINDS: Mapping[type[Rule], RuleKind[Any, Any]] = {kind.model: kind for kind in _KINDS}
 """Any: each takes rules of its own model only, which is its key."""
 _BY_STATE: Mapping[type[Any], RuleKind[Any, Any]] = {kind.state: kind for kind in KINDS.values()}
+SUBSCRIBING: tuple[type[Fact], ...] = tuple({fact for kind in KINDS.values() for fact in kind.subscribing})
+"""Facts by which a group may come to hear of more targets than before."""
 INTERNAL: frozenset[type[Rule]] = frozenset({QuorumRule, LimiterRule})
 """No rule file has rules of these kinds: they follow from what rule files say."""
 MODELS: tuple[type[Rule], ...] = tuple(model for model in KINDS if model not in INTERNAL)

@@ -7,7 +7,7 @@ message (measured, design 4).
 
 from __future__ import annotations
 
-from bus.messages.base import ActionMessage, Health, Message, MessagePart, Mode, Name, Target, Text, iso
+from bus.messages.base import ActionMessage, Health, Message, MessagePart, Mode, Name, Statement, Target, Text, iso
 from bus.messages.commands import (
     Approve,
     Command,
@@ -121,6 +121,7 @@ __all__ = [
     "RouteRef",
     "SetTaints",
     "SetWeights",
+    "Statement",
     "Taint",
     "Target",
     "TargetEvidence",

@@ -61,6 +61,13 @@ class Message(MessagePart):
         raise NotImplementedError
 
 
+class Statement(Message):
+    """What a rule says of a cluster, for other rules. It counts for as long as the rule is there and speaks of it."""
+
+    cluster: Name
+    rule: Name
+
+
 class ActionMessage(Message):
     """What every action carries. Absolute, idempotent, and refused where a newer generation is known."""
 

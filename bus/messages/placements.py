@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AwareDatetime, Field, StringConstraints
 
-from bus.messages.base import ActionMessage, Message, MessagePart, Name
+from bus.messages.base import ActionMessage, Message, MessagePart, Name, Statement
 
 Effect = Literal["NoSchedule", "PreferNoSchedule", "NoExecute"]
 PurgeMode = Literal["Directly", "Gracefully", "Never"]
@@ -48,13 +48,11 @@ class Cluster(Message):
         return f"cluster/{self.name}"
 
 
-class ClusterTaints(Message):
+class ClusterTaints(Statement):
     """Inventory: all taints that one ClusterTaint rule has put on one cluster; none: it has taken them off."""
 
     type: ClassVar[str] = "dev.alert-reactor.cluster-taints.v1"
 
-    cluster: Name
-    rule: Name
     taints: tuple[Taint, ...]
     observed_at: AwareDatetime
 

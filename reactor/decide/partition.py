@@ -45,7 +45,7 @@ from rules.engine.decide import Decision
 from rules.engine.groups import GroupStore
 from rules.engine.routing import Routing
 from rules.engine.subscriptions import Key
-from rules.kinds.quorum.kind import QUORUM, QuorumRule
+from rules.kinds.quorum.kind import QuorumRule, judge_of
 
 log = logging.getLogger(__name__)
 
@@ -162,9 +162,10 @@ class Partition:
         bus = self._shared.bus
         async with AsyncExitStack() as stack:
             stack.push_async_callback(await bus.listen(subjects.wanted(self._number), self._questions.answer))
-            for source in (one.name for one in quorums if self._mine(f"{QUORUM}{one.name}", "*")):
-                handle = partial(self._questions.refresh, source)
-                stack.push_async_callback(await bus.listen(subjects.refresh(source), handle))
+            for judge, source in ((judge_of(one.name), one.name) for one in quorums):
+                if self._mine(*judge):
+                    handle = partial(self._questions.refresh, judge)
+                    stack.push_async_callback(await bus.listen(subjects.refresh(source), handle))
             yield
 
     async def _load(self) -> None:

@@ -43,14 +43,14 @@ class Questions:
         self._decided.set()
         self._decided = asyncio.Event()
 
-    async def refresh(self, source: str, body: bytes) -> None:
-        """Have a Quorum source of this partition judge by what its members' sources see now. They are asked first."""
+    async def refresh(self, judge: tuple[str, str], body: bytes) -> None:
+        """Have this group judge by what the sources of its members see now. They are asked first."""
         try:
             wanted = RefreshRequest.model_validate_json(body)
         except ValidationError as error:
             log.warning("a refresh request cannot be read: %s", error.errors(include_url=False)[0]["msg"])
             return
-        await self._refresher.ask(self._group_store().ask_quorum(source, wanted.not_before, self._clock.now()))
+        await self._refresher.ask(self._group_store().ask(judge, wanted.not_before, self._clock.now()))
 
     async def answer(self, body: bytes) -> bytes | None:
         """Give a WantedReply; None: there is no evidence from after the question."""

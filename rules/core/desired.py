@@ -85,23 +85,29 @@ class PlannedAction:
 
 
 @dataclass(frozen=True, slots=True)
+class Notice:
+    """What people are to be told by a rule that does nothing else (`RuleKind.tells`)."""
+
+    status: str
+    message: str
+    resolves: bool
+    """Whether all is as it should be again: where people are called, the call is ended."""
+
+
+@dataclass(frozen=True, slots=True)
 class DesiredState:
     """The answer of a kind's `desire`. Absolute: what is already so is not asked for. Empty: it wants nothing."""
 
-    weights: Mapping[str, int] | None = None
-    """A route's weights as they should stand: service to weight, for every backend that the rule manages."""
-    last_notified: str | None = None
-    """The status that people should know of."""
-    message: str = ""
+    notice: Notice | None = None
     because: str = Because.DRIFT
     detail: str = ""
     held: tuple[Held, str] | None = None
     """Why it wants nothing, or not all that may have to be done: reason and detail."""
     about: str | None = None
     """What the hold is about; None: what the group is about."""
-    step: int | None = None
-    """The step of a gradual return that these weights are."""
     requeue_at: datetime | None = None
     """When to look although nothing was heard."""
     acts: tuple[PlannedAction, ...] = ()
     """What is to be done now."""
+    withheld: bool = False
+    """The present, or a guard, lets through less than this."""

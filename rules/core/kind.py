@@ -57,8 +57,10 @@ class RuleKind(Generic[R, S]):
     """(rule, fact): whether a command concerns all groups of the rule, of which only their partitions know."""
     subscribed: Callable[[R, Group[S] | None, Group[S]], frozenset[str] | None]
     """(rule, before, after): the targets that the group hears of; None: as before, or the kind says it by `objects`."""
+    subscribing: tuple[type[Fact], ...]
+    """The inventory by which its groups may come to hear of more targets."""
     subscribes: Callable[[R, str, Fact], frozenset[str]]
-    """(rule, object, fact): the targets that its group will hear of once it has had this fact."""
+    """(rule, object, fact): the targets that its group will hear of once it has had this fact, one of `subscribing`."""
     owner: Callable[[R, str], str]
     """(rule, object of an action): the object of the group that asks for it."""
     scope: Callable[[R, str], str]

@@ -39,7 +39,8 @@ def debounce(rule: Rule, group: Group, now: datetime, before: Group | None = Non
 def touched(group: Group, now: datetime, before: Group | None) -> Iterable[str]:
     """The members whose time has to be looked at: all, or before their next moment those that were heard since.
 
-    Only guards and quorums are spared the others: they have thousands, and no windows that new rules could shorten.
+    Only rules that the reactor makes itself are spared the others: they have thousands of members, and no windows that
+    another rule file could shorten.
     """
     if (
         before is None

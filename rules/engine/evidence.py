@@ -75,7 +75,7 @@ def present(
             kept.append(act if not act.needs else replace(act, proven_at=_proven_at(rule, act, group, shared_group)))
     if len(kept) == len(desired.acts):
         return replace(desired, acts=tuple(kept)), ()
-    return replace(desired, acts=tuple(kept), weights=None, held=held), tuple(lacks)
+    return replace(desired, acts=tuple(kept), withheld=True, held=held), tuple(lacks)
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,7 +38,7 @@ def _adapter(name: str) -> TypeAdapter[Group]:
 
 LARGE = 1 << 10
 """From so many bytes on a group is stored compressed: ten members, 6 kB, become 0.7 kB within 10 µs, and a guard that
-ten thousand workloads ask has 2.6 MB, where a NATS server takes 1 MB in one message by default."""
+ten thousand groups ask has 2.6 MB, where a NATS server takes 1 MB in one message by default."""
 BYTES_MAX = 256 << 20  # what a million requests would have: more is no group, and is not unpacked
 
 

@@ -15,7 +15,6 @@ from typing import Any
 from bus.messages import (
     AcquireReply,
     Approve,
-    ClusterTaints,
     Command,
     Fact,
     Observation,
@@ -23,9 +22,9 @@ from bus.messages import (
     Pause,
     Reject,
     Resume,
-    Route,
+    Statement,
 )
-from rules.catalog import is_kept, is_of, kind_of, new_group
+from rules.catalog import SUBSCRIBING, is_kept, is_of, kind_of, new_group
 from rules.core.group import Group, updated
 from rules.core.kind import RuleKind
 from rules.core.reader import ALWAYS
@@ -91,7 +90,7 @@ class GroupStore:
 
     @property
     def rules(self) -> Mapping[str, Rule]:
-        """All rules that it decides by, those of quorums and limits included."""
+        """All rules that it decides by, those that the reactor makes itself included."""
         return self._routing.rules
 
     def stored(self, key: Key) -> Group:
@@ -122,7 +121,7 @@ class GroupStore:
         return any(
             (key in self._groups or self._may_open(rule, key[1], fact)) and self._watching.gained(key, fact)
             for fact in facts
-            if isinstance(fact, Route)
+            if isinstance(fact, SUBSCRIBING)
             for rule, objects in self._routing.concerned(fact)
             for key in ((rule.name, object_) for object_ in objects)
         )
@@ -143,14 +142,14 @@ class GroupStore:
         touched: dict[Key, list[Fact]] = defaultdict(list)
         placed = list(zip(facts, positions or [0] * len(facts), strict=True))
         pauses: list[Decision] = []
-        # Routes last: a group that opens with its route then finds all that was heard in the same instant.
-        for fact, position in sorted(placed, key=lambda one: isinstance(one[0], Route)):
+        # These last: a group that opens with its inventory then finds all that was heard in the same instant.
+        for fact, position in sorted(placed, key=lambda one: isinstance(one[0], SUBSCRIBING)):
             if isinstance(fact, Pause | Resume):
                 pauses += [Decision(group) for group in self._pauses.take(fact)]
                 self.dropped |= self._pauses.dropped
             for key in self._concerned(fact):
                 if not position or self._groups[key].position < position:
-                    if isinstance(fact, Route):
+                    if isinstance(fact, SUBSCRIBING):
                         touched[key] += self._watching.earlier(key, fact)
                     touched[key].append(fact)
         return [*pauses, *self._decide_all(touched, now, max(positions, default=0), known=known)]
@@ -187,9 +186,8 @@ class GroupStore:
             return Confirmation(wanted=False, detail="the rule no longer wants it")
         return confirmed(known, group, shared_group, act, since, now, self.reader)
 
-    def ask_quorum(self, source: str, since: datetime, now: datetime) -> list[Lack]:
-        """Have a Quorum source say its judgement by looks from `since` or later; gives the looks that it lacks."""
-        key = (f"@quorum.{source}", "*")
+    def ask(self, key: Key, since: datetime, now: datetime) -> list[Lack]:
+        """Have a group say its judgement by looks from `since` or later; gives the looks that it lacks."""
         group = self._groups.get(key)
         if group is None:
             return []
@@ -265,7 +263,7 @@ class GroupStore:
                 key = (fact.rule, kind_of(rule).owner(rule, fact.object))
                 if key in self._groups:
                     yield key
-            case ClusterTaints() if not self._routing.stands(fact.rule, fact.cluster):
+            case Statement() if not self._routing.stands(fact.rule, fact.cluster):
                 return  # of a rule that is no more, or at rest: nothing of it is left behind
             case Command() if self._routing.everywhere(fact):
                 yield from list(self._of_rule.get(fact.rule, ()))

@@ -56,10 +56,10 @@ def guard(
     `fresh`: whether what the desired state rests on was seen a moment ago; otherwise no grant is used up.
     `waits`: acts are missing in it only because their evidence is: what people were asked, and their yes, stand.
     """
-    wants = bool(desired.acts) or desired.last_notified is not None
+    wants = bool(desired.acts) or desired.notice is not None
     refusal = _never(rule, group, desired) if wants else None
     back = _asked_back(desired) if refusal is not None and refusal[0] is Held.PAUSED else ()
-    if refusal is not None and (back != desired.acts or desired.last_notified is not None):
+    if refusal is not None and (back != desired.acts or desired.notice is not None):
         answer = renew(rule, dropped(group), now)
         return _leave(answer, DesiredState(held=refusal, requeue_at=desired.requeue_at, acts=back))
     acts = _asking(group, desired)
@@ -80,7 +80,7 @@ def guard(
     about = acts[0].object if held is not None else desired.about
     requeue_at = _first(desired.requeue_at, moment)
     desired = replace(
-        desired, weights=None, last_notified=None, acts=rest, held=held or desired.held, about=about,
+        desired, withheld=True, notice=None, acts=rest, held=held or desired.held, about=about,
         requeue_at=requeue_at,
     )  # fmt: skip
     return replace(_leave(answer, desired), outdated=answer.granted and held is None and not fresh)
@@ -106,8 +106,8 @@ def _asked_back(desired: DesiredState) -> tuple[PlannedAction, ...]:
 def _asking(group: Group, desired: DesiredState) -> tuple[PlannedAction, ...]:
     """What needs a grant: all that begins something, is no step back to safety, and is not on its way."""
     acts = [act for act in desired.acts if not act.safe and not act.follows and not _on_its_way(group, act)]
-    if desired.last_notified is not None:
-        acts.append(PlannedAction(Notify, {"message": desired.last_notified}, desired.because, desired.detail))
+    if desired.notice is not None:
+        acts.append(PlannedAction(Notify, {"message": desired.notice.status}, desired.because, desired.detail))
     return tuple(acts)
 
 

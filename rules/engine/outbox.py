@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 from bus.messages import Action, Mode, Notify
 from rules.catalog import kind_of
-from rules.core.desired import DesiredState, PlannedAction, cut
+from rules.core.desired import DesiredState, Notice, PlannedAction, cut
 from rules.core.group import Group, OutboxEntry
 from rules.core.values import replace
 from rules.rulefile.model import Rule
@@ -23,7 +23,9 @@ def mode_of(rule: Rule) -> Mode:
 def enqueue(rule: Rule, group: Group, desired: DesiredState, now: datetime) -> tuple[Group, tuple[Action, ...]]:
     """Give the group with what it owes now, and the actions to publish: new ones, and those that are due again."""
     if kind_of(rule).tells:
-        group, fresh = _notification(rule, group, desired, now) if desired.last_notified is not None else (group, ())
+        group, fresh = (
+            _notification(rule, group, desired, desired.notice, now) if desired.notice is not None else (group, ())
+        )
         group = kind_of(rule).requested(rule, group, desired, fresh, now)
     else:
         group, fresh = _acts(rule, group, desired, now)
@@ -95,12 +97,14 @@ def _without(group: Group, entry: OutboxEntry | None) -> tuple[OutboxEntry, ...]
     return tuple(other for other in group.outbox if other is not entry)
 
 
-def _notification(rule: Rule, group: Group, desired: DesiredState, now: datetime) -> tuple[Group, tuple[Action, ...]]:
+def _notification(
+    rule: Rule, group: Group, desired: DesiredState, notice: Notice, now: datetime
+) -> tuple[Group, tuple[Action, ...]]:
     group = replace(group, generation=group.generation + 1)
     action = Notify(
         id=f"{group.rule}/{group.object}/{group.generation}", rule=group.rule, object=group.object,
         generation=group.generation, mode=mode_of(rule), because=desired.because, detail=cut(desired.detail),
-        decided_at=now, to=rule.notify, message=cut(desired.message), resolves=desired.last_notified == "Healthy",
+        decided_at=now, to=rule.notify, message=cut(notice.message), resolves=notice.resolves,
     )  # fmt: skip
     return enqueue_notification(group, action, now), (action,)
 

@@ -211,6 +211,7 @@ KIND: RuleKind[LimiterRule, LimiterState] = RuleKind(
     leaves=no,
     everywhere=no,
     subscribed=none,
+    subscribing=(),
     subscribes=no_targets,
     owner=itself,
     scope=itself,

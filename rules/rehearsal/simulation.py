@@ -11,7 +11,7 @@ from bus.messages import Action, Backend, Fact, Hold, Mode, Outcome, Route, Zone
 from rules.engine.decide import Decision
 from rules.engine.groups import GroupStore
 from rules.engine.routing import Routing
-from rules.kinds.quorum.kind import QUORUM
+from rules.kinds.quorum.kind import QUORUM, judge_of
 from rules.kinds.traffic.route_interests import named_ref
 from rules.kinds.traffic.route_state import sum_of
 from rules.rehearsal.karmada_carrier import RehearsedKarmada
@@ -137,7 +137,7 @@ class Simulator:
         for lack in (lack for decision in decisions for lack in decision.lacks):
             if lack.source in self._quorums and lack.since <= now and self._quorums[lack.source] != now:
                 self._quorums[lack.source] = now
-                self._group_store.ask_quorum(lack.source, lack.since, now)
+                self._group_store.ask(judge_of(lack.source), lack.since, now)
 
     def _is_done_at_once(self, action: Action, now: datetime) -> bool:
         if action.mode is not Mode.ENFORCE:  # a rehearsal has no outcome

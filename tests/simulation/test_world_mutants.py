@@ -13,13 +13,14 @@ from typing import Any
 import pytest
 
 from bus.messages import Health, Mode
-from rules.core.desired import DesiredState, PlannedAction
+from rules.core.desired import PlannedAction
 from rules.core.group import Signal
 from rules.core.reasons import Because
 from rules.engine import debounce, decide, guard, observe, signals, unbroken
 from rules.engine import outbox as owe
 from rules.kinds.traffic import desired_weights as traffic
 from rules.kinds.traffic.backends import BackendView
+from rules.kinds.traffic.wanted_weights import DesiredWeights
 from rules.kinds.workload import desired_placement as workload_wish
 from rules.kinds.zone import admission as zone_admission
 from rules.kinds.zone import next_step as zone_wish
@@ -142,7 +143,7 @@ def _weights_as_a_difference(patch: pytest.MonkeyPatch) -> None:
     """The primary's weight is taken away from what stands, instead of saying how all of them should stand."""
     serve = traffic._shared
 
-    def delta(rule: Any, primary: Any, secondaries: Any) -> DesiredState:
+    def delta(rule: Any, primary: Any, secondaries: Any) -> DesiredWeights:
         desired = serve(rule, primary, secondaries)
         if desired.weights is None:
             return desired
@@ -154,8 +155,8 @@ def _weights_as_a_difference(patch: pytest.MonkeyPatch) -> None:
 
 
 def _zero_where_all_is_down(patch: pytest.MonkeyPatch) -> None:
-    def zero(_rule: Any, primary: Any, secondaries: Any) -> DesiredState:
-        return DesiredState({one.service: 0 for one in [primary, *secondaries]}, because=Because.ALL_DOWN)
+    def zero(_rule: Any, primary: Any, secondaries: Any) -> DesiredWeights:
+        return DesiredWeights(weights={one.service: 0 for one in [primary, *secondaries]}, because=Because.ALL_DOWN)
 
     patch.setattr(traffic, "_all_down", zero)
 

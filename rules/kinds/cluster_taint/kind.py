@@ -148,6 +148,7 @@ KIND: RuleKind[ClusterTaint, TaintState] = RuleKind(
     leaves=no,
     everywhere=no,
     subscribed=none,
+    subscribing=(),
     subscribes=no_targets,
     owner=itself,
     scope=itself,

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 
 from bus.messages import Action, Fact, Health, Observation, iso
-from rules.core.desired import DesiredState
+from rules.core.desired import DesiredState, Notice
 from rules.core.group import with_state
 from rules.core.interests import Interest, observed
 from rules.core.kind import RuleKind, all_of, itself, no, no_targets, none, not_asked, nothing, unchanged, yes
@@ -34,8 +34,7 @@ def desire(
         "detail": member.detail,
     }  # fmt: skip
     return DesiredState(
-        last_notified=told,
-        message=substitute(rule.message, words),
+        notice=Notice(told, substitute(rule.message, words), resolves=member.settled),
         because=Because.TARGET_CHANGED,
         detail=member.detail,
     )
@@ -45,7 +44,7 @@ def requested(
     _rule: Notification, group: NotificationGroup, desired: DesiredState, fresh: Sequence[Action], _now: datetime
 ) -> NotificationGroup:
     """Remember what people are told."""
-    return with_state(group, last_notified=desired.last_notified) if fresh else group
+    return with_state(group, last_notified=desired.notice.status) if fresh and desired.notice is not None else group
 
 
 def reset(_rule: Notification, group: NotificationGroup) -> NotificationGroup:
@@ -82,6 +81,7 @@ KIND: RuleKind[Notification, NotificationState] = RuleKind(
     leaves=no,
     everywhere=no,
     subscribed=none,
+    subscribing=(),
     subscribes=no_targets,
     owner=itself,
     scope=itself,

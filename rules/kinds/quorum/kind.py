@@ -74,6 +74,11 @@ def advance(rule: QuorumRule, group: QuorumGroup, _shared_group: QuorumGroup | N
     return with_state(group, said=Judgement(status, detail, now, since, proven_until, healthy_percent=percent))
 
 
+def judge_of(source: str) -> tuple[str, str]:
+    """Give the rule and the object of the group that judges for the Quorum source of this name."""
+    return f"{QUORUM}{source}", "*"
+
+
 def asked(rule: QuorumRule, group: QuorumGroup, moment: datetime) -> tuple[QuorumGroup, list[tuple[str, str, str]]]:
     """Note that the judgement is wanted by what is seen at this moment or later.
 
@@ -204,6 +209,7 @@ KIND: RuleKind[QuorumRule, QuorumState] = RuleKind(
     leaves=no,
     everywhere=no,
     subscribed=none,
+    subscribing=(),
     subscribes=no_targets,
     owner=itself,
     scope=itself,

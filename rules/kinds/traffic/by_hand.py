@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 
 from bus.messages import FailbackTraffic, FailoverTraffic, ReleaseTraffic, SetWeights
-from rules.core.desired import DesiredState
 from rules.core.group import with_state
 from rules.core.reasons import Because, Held
 from rules.core.values import replace
 from rules.kinds.traffic.backend_backoff import weights_of as standing
 from rules.kinds.traffic.backends import BackendView, detail_of, everything, serving, shares_of
 from rules.kinds.traffic.state import Drift, FailoverState, Override, RefusedCommand, TrafficGroup
+from rules.kinds.traffic.wanted_weights import DesiredWeights
 from rules.rulefile.failback_policy import OnDrift
 from rules.rulefile.model import TrafficFailover
 
@@ -142,7 +142,7 @@ def drifted(rule: TrafficFailover, group: TrafficGroup, before: Mapping[str, int
 
 def desired(
     rule: TrafficFailover, group: TrafficGroup, primary: BackendView, secondaries: Sequence[BackendView]
-) -> DesiredState | None:
+) -> DesiredWeights | None:
     """What is wanted while somebody has the traffic in hand; None: nobody has."""
     state = group.state.failover
     if state is None:
@@ -152,8 +152,12 @@ def desired(
         words = f"by {override.by} {until}: {override.reason}"
         settled = group.state.route is not None and group.state.route.written == override.weights
         because = Because.DRIFT if settled else Because.BY_HAND
-        return DesiredState(
-            override.weights, because=because, detail=words, held=(Held.OVERRIDDEN, words), requeue_at=override.until
+        return DesiredWeights(
+            weights=override.weights,
+            because=because,
+            detail=words,
+            held=(Held.OVERRIDDEN, words),
+            requeue_at=override.until,
         )
     if state.drift is not None:
         return _left(rule, group, state.drift, primary, secondaries)
@@ -162,16 +166,16 @@ def desired(
 
 def _left(
     rule: TrafficFailover, group: TrafficGroup, drift: Drift, primary: BackendView, secondaries: Sequence[BackendView]
-) -> DesiredState:
+) -> DesiredWeights:
     now = standing(group)
     text = ", ".join(f"{service}={weight}" for service, weight in now.items())
     held = (Held.DRIFTED_BY_HAND, f"{text} since {drift.since.isoformat()}; `reactor traffic release` ends it")
     weights = _without_bad(rule, now, (), primary, secondaries)
     if weights == now:
-        return DesiredState(held=held)
+        return DesiredWeights(held=held)
     left = [backend for backend in [primary, *secondaries] if now.get(backend.service) and not weights[backend.service]]
     because = Because.PRIMARY_UNHEALTHY if primary in left else Because.SECONDARIES_CHANGED
-    return DesiredState(weights, because=because, detail=detail_of(left[0]), held=held)
+    return DesiredWeights(weights=weights, because=because, detail=detail_of(left[0]), held=held)
 
 
 def refusal(group: TrafficGroup) -> tuple[Held, str] | None:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
 from bus.messages import Health, RouteRef, SetWeights
-from rules.core.desired import DesiredState, Evidence, PlannedAction
+from rules.core.desired import Evidence, PlannedAction
 from rules.core.reasons import Because, Held
 from rules.core.values import replace
 from rules.kinds.traffic import backend_backoff as traffic_backoff
@@ -33,11 +33,12 @@ from rules.kinds.traffic.backends import (
 )
 from rules.kinds.traffic.route_state import route_ref
 from rules.kinds.traffic.state import Flap, RouteState, TrafficGroup, TrialState
+from rules.kinds.traffic.wanted_weights import DesiredWeights
 from rules.rulefile.failback_policy import FailbackMode
 from rules.rulefile.model import OnAllDown, TrafficFailover, UnknownAs
 from rules.rulefile.route_fleet import of_object, too_long
 
-NOTHING = DesiredState()
+NOTHING = DesiredWeights()
 _HOME = (Because.PRIMARY_HEALTHY, Because.RETURNING, Because.DRIFT)
 """What brings traffic back to a healthy primary, where it belongs: no guard stops that."""
 _SAFE = (*_HOME, Because.TRIAL_FAILED, Because.BY_HAND)
@@ -54,7 +55,7 @@ def uneven(group: TrafficGroup, weights: Mapping[str, int]) -> bool:
 
 def desire(
     rule: TrafficFailover, group: TrafficGroup, _shared_group: TrafficGroup | None, now: datetime
-) -> DesiredState:
+) -> DesiredWeights:
     """Give the weights that the rule wants now, or why it wants none."""
     rule = of_object(rule, group.object)
     ref = route_ref(rule, group.object)
@@ -70,7 +71,7 @@ def desire(
 
 
 def _evidence(
-    rule: TrafficFailover, group: TrafficGroup, desired: DesiredState, ref: RouteRef, now: datetime
+    rule: TrafficFailover, group: TrafficGroup, desired: DesiredWeights, ref: RouteRef, now: datetime
 ) -> Iterator[Evidence]:
     """What is left for being bad has to be bad now, and what gets traffic healthy now.
 
@@ -125,21 +126,21 @@ def _flying(group: TrafficGroup) -> bool:
     return any(isinstance(entry.action, SetWeights) for entry in group.outbox)
 
 
-def _weights(rule: TrafficFailover, group: TrafficGroup, ref: RouteRef, now: datetime) -> DesiredState:
+def _weights(rule: TrafficFailover, group: TrafficGroup, ref: RouteRef, now: datetime) -> DesiredWeights:
     route = group.state.route
     if route is None:
         return NOTHING  # not yet listed: a rule never acts on ignorance
     if not route.exists:
-        return DesiredState(held=(Held.ROUTE_NOT_FOUND, f"{ref.object} does not exist"))
+        return DesiredWeights(held=(Held.ROUTE_NOT_FOUND, f"{ref.object} does not exist"))
     if route.problem:
-        return DesiredState(held=(Held.ROUTE_UNUSABLE, route.problem))
+        return DesiredWeights(held=(Held.ROUTE_UNUSABLE, route.problem))
     if problem := too_long(rule) if rule.route.selector is not None else "":
-        return DesiredState(held=(Held.ROUTE_UNUSABLE, problem))
+        return DesiredWeights(held=(Held.ROUTE_UNUSABLE, problem))
     backends = backends_of(rule, group, route, ref, now)
     if not backends:
         return NOTHING
     if missing := [backend.service for backend in backends if backend.service not in dict(route.backends)]:
-        return DesiredState(held=(Held.ROUTE_UNUSABLE, f"{ref.object} has no backend {missing[0]}"))
+        return DesiredWeights(held=(Held.ROUTE_UNUSABLE, f"{ref.object} has no backend {missing[0]}"))
     name = primary_name(rule, route, [backend.service for backend in backends])
     primary = next((backend for backend in backends if backend.service == name), None)
     if primary is None:
@@ -158,17 +159,17 @@ def _weights(rule: TrafficFailover, group: TrafficGroup, ref: RouteRef, now: dat
     return desired if desired.weights is None else replace(desired, because=_why(route, desired.weights, desired))
 
 
-def _fitted(route: RouteState, desired: DesiredState, ref: RouteRef) -> DesiredState:
+def _fitted(route: RouteState, desired: DesiredWeights, ref: RouteRef) -> DesiredWeights:
     """The weights as the route takes them."""
     if desired.weights is None or (weights := route_state.summed(ref, route, desired.weights)) is not None:
         return desired if desired.weights is None else replace(desired, weights=weights)
     others = ", ".join(sorted({service for service, _ in route.backends if service not in desired.weights}))
-    return DesiredState(
+    return DesiredWeights(
         held=(Held.ROUTE_UNUSABLE, f"{ref.object}: {others}, no backends of the rule, have all of the weight")
     )
 
 
-def _why(route: RouteState, weights: Mapping[str, int], desired: DesiredState) -> str:
+def _why(route: RouteState, weights: Mapping[str, int], desired: DesiredWeights) -> str:
     """They stood like this by our own hand, or when we first saw them right, and somebody else has changed them."""
     stood = route.written if route.written is not None else route.disturbed
     if stood is not None and dict(stood) == weights:
@@ -179,7 +180,7 @@ def _why(route: RouteState, weights: Mapping[str, int], desired: DesiredState) -
 
 def _of_state(
     rule: TrafficFailover, group: TrafficGroup, primary: BackendView, secondaries: Sequence[BackendView], now: datetime
-) -> DesiredState:
+) -> DesiredWeights:
     by_hand = traffic_by_hand.desired(rule, group, primary, secondaries)
     if by_hand is not None:
         return by_hand
@@ -192,7 +193,7 @@ def _of_state(
     if primary.settled is None or (primary.settled and not primary.weight and not primary.healthy_now):
         return _unsure(rule, primary)
     if primary.settled and (back_at := _back_at(rule, primary)) > now:
-        return DesiredState(requeue_at=back_at if back_at < NEVER else None)
+        return DesiredWeights(requeue_at=back_at if back_at < NEVER else None)
     if primary.waits_until is not None and not primary.weight and serving(secondaries):
         flap = traffic_way_back.is_away(group, primary.service)
         why = traffic_backoff.why(primary.service, flap, primary.waits_until) if flap is not None else ""
@@ -205,7 +206,7 @@ def _of_state(
 
 def _overflowing(
     rule: TrafficFailover, group: TrafficGroup, primary: BackendView, secondaries: Sequence[BackendView], now: datetime
-) -> DesiredState:
+) -> DesiredWeights:
     """Each tier keeps what it bears."""
     if traffic_overflow.healthy_percent(rule, primary) is None:
         return _unsure(rule, primary)
@@ -216,7 +217,7 @@ def _overflowing(
         return _all_down(rule, primary, secondaries)
     if rule.failback.mode is FailbackMode.MANUAL and primary.healthy_now:
         detail = f"{primary.service} gets more only by a person's word: {', '.join(map(detail_of, secondaries))}"
-        return DesiredState(held=(Held.NO_HEALTHY_SECONDARY, detail))
+        return DesiredWeights(held=(Held.NO_HEALTHY_SECONDARY, detail))
     return NOTHING
 
 
@@ -227,7 +228,7 @@ def _coming_back(
     secondaries: Sequence[BackendView],
     flap: Flap,
     now: datetime,
-) -> DesiredState:
+) -> DesiredWeights:
     """The primary is away, and comes back by signals of its own, by a trial, or by a person's word."""
     trial = group.state.failover.trial if group.state.failover is not None else None
     if trial is not None and trial.passed:
@@ -250,17 +251,17 @@ def _coming_back(
 
 def _tried(
     rule: TrafficFailover, primary: BackendView, secondaries: Sequence[BackendView], trial: TrialState | None
-) -> DesiredState:
+) -> DesiredWeights:
     """The primary gets its percent, and those that serve keep the rest."""
     requeue_at = traffic_way_back.ends(rule, trial) if trial is not None else None
     if not serving(secondaries):
         detail = ", ".join(detail_of(backend) for backend in secondaries) or "there are no secondaries"
-        return DesiredState(held=(Held.NO_HEALTHY_SECONDARY, f"a trial needs one: {detail}"), requeue_at=requeue_at)
+        return DesiredWeights(held=(Held.NO_HEALTHY_SECONDARY, f"a trial needs one: {detail}"), requeue_at=requeue_at)
     how = traffic_way_back.trial_of(rule)
     then = f", then {', '.join(f'{step.percent} %' for step in rule.steps)}" if rule.steps else ""
     detail = f"{how.percent} % for {how.seconds:g} s{then}"
     weights = _at_percent(rule, how.percent, primary, secondaries)
-    return DesiredState(weights, because=Because.TRIAL, detail=detail, requeue_at=requeue_at)
+    return DesiredWeights(weights=weights, because=Because.TRIAL, detail=detail, requeue_at=requeue_at)
 
 
 def _first(*moments: datetime | None) -> datetime | None:
@@ -269,21 +270,23 @@ def _first(*moments: datetime | None) -> datetime | None:
 
 def _unknown_primary(
     rule: TrafficFailover, group: TrafficGroup, backends: Sequence[BackendView], ref: RouteRef, name: str
-) -> DesiredState:
+) -> DesiredWeights:
     """An error, unless linkerd-failover's own behaviour is asked for: there, it is a service like any other."""
     if rule.on_all_down is not OnAllDown.ZERO:
         services = ", ".join(backend.service for backend in backends)
-        return DesiredState(held=(Held.UNKNOWN_PRIMARY, f"{name!r} is none of the backends {services}"))
+        return DesiredWeights(held=(Held.UNKNOWN_PRIMARY, f"{name!r} is none of the backends {services}"))
     outside = group.members.get(service_target(ref, name))
     if outside is not None and outside.settled:
-        return DesiredState({backend.service: 0 for backend in backends}, because=Because.PRIMARY_HEALTHY)
+        return DesiredWeights(weights={backend.service: 0 for backend in backends}, because=Because.PRIMARY_HEALTHY)
     weights = {backend.service: int(backend.ready) for backend in backends}
-    return DesiredState(weights, because=Because.PRIMARY_UNHEALTHY if any(weights.values()) else Because.ALL_DOWN)
+    return DesiredWeights(
+        weights=weights, because=Because.PRIMARY_UNHEALTHY if any(weights.values()) else Because.ALL_DOWN
+    )
 
 
-def _unsure(rule: TrafficFailover, primary: BackendView) -> DesiredState:
+def _unsure(rule: TrafficFailover, primary: BackendView) -> DesiredWeights:
     """Nothing was ever known for sure of the primary: no action, and a word where nobody knows how it is."""
-    return DesiredState(held=(Held.TARGET_UNKNOWN, detail_of(primary))) if _waits(rule, primary) else NOTHING
+    return DesiredWeights(held=(Held.TARGET_UNKNOWN, detail_of(primary))) if _waits(rule, primary) else NOTHING
 
 
 def _waits(rule: TrafficFailover, backend: BackendView) -> bool:
@@ -306,7 +309,7 @@ def _back_at(rule: TrafficFailover, primary: BackendView) -> datetime:
 
 def _primary_serves(
     rule: TrafficFailover, group: TrafficGroup, primary: BackendView, secondaries: Sequence[BackendView], now: datetime
-) -> DesiredState:
+) -> DesiredWeights:
     held = None
     if primary.member is not None and primary.member.window is not None and _waits(rule, primary):
         held = (Held.TARGET_UNKNOWN, detail_of(primary))
@@ -314,8 +317,8 @@ def _primary_serves(
     if step is not None:
         weights = _at_percent(rule, rule.steps[step].percent, primary, secondaries)
         detail = f"step {step + 1} of {len(rule.steps)}: {rule.steps[step].percent} %"
-        return DesiredState(
-            weights, because=Because.RETURNING, detail=detail, held=held, step=step, requeue_at=requeue_at
+        return DesiredWeights(
+            weights=weights, because=Because.RETURNING, detail=detail, held=held, step=step, requeue_at=requeue_at
         )
     weights = everything(rule, primary, secondaries)
     # One that is on its way may have moved traffic already: what calls it back is no answer to somebody else's write.
@@ -325,8 +328,11 @@ def _primary_serves(
         and group.state.failover.trial.passed
     )
     away = primary.weight == 0 or group.state.step is not None or passed or _flying(group)
-    return DesiredState(
-        weights, because=Because.PRIMARY_HEALTHY if away else Because.DRIFT, detail=detail_of(primary), held=held
+    return DesiredWeights(
+        weights=weights,
+        because=Because.PRIMARY_HEALTHY if away else Because.DRIFT,
+        detail=detail_of(primary),
+        held=held,
     )
 
 
@@ -368,7 +374,7 @@ def _at_percent(
 
 def _secondaries_serve(
     rule: TrafficFailover, group: TrafficGroup, primary: BackendView, secondaries: Sequence[BackendView]
-) -> DesiredState:
+) -> DesiredWeights:
     desired = _shared(rule, primary, secondaries)
     waiting = [backend for backend in secondaries if backend.waits_until is not None and not backend.weight]
     if not waiting:
@@ -379,7 +385,7 @@ def _secondaries_serve(
     return replace(desired, held=desired.held or (Held.BACKING_OFF, why), requeue_at=first.waits_until)
 
 
-def _shared(rule: TrafficFailover, primary: BackendView, secondaries: Sequence[BackendView]) -> DesiredState:
+def _shared(rule: TrafficFailover, primary: BackendView, secondaries: Sequence[BackendView]) -> DesiredWeights:
     serve = serving(secondaries)
     if not _stays(primary, secondaries) and not any(backend.settled for backend in serve):
         # It may keep what it has though nobody has spoken of it yet, but nothing is moved to it alone.
@@ -396,7 +402,7 @@ def _shared(rule: TrafficFailover, primary: BackendView, secondaries: Sequence[B
     because = Because.PRIMARY_UNHEALTHY if primary.weight > 0 else Because.SECONDARIES_CHANGED
     # It was bad when it was last heard of, and nobody knows now: until somebody does, the rule cannot go back.
     held = (Held.TARGET_UNKNOWN, detail_of(primary)) if _waits(rule, primary) else None
-    return DesiredState(weights, because=because, detail=detail_of(primary), held=held)
+    return DesiredWeights(weights=weights, because=because, detail=detail_of(primary), held=held)
 
 
 def _stays(primary: BackendView, secondaries: Sequence[BackendView]) -> bool:
@@ -404,11 +410,11 @@ def _stays(primary: BackendView, secondaries: Sequence[BackendView]) -> bool:
     return primary.weight == 0 and all(backend.settled is not False for backend in secondaries if backend.weight > 0)
 
 
-def _all_down(rule: TrafficFailover, primary: BackendView, secondaries: Sequence[BackendView]) -> DesiredState:
+def _all_down(rule: TrafficFailover, primary: BackendView, secondaries: Sequence[BackendView]) -> DesiredWeights:
     waiting = [backend for backend in secondaries if backend.settled is not False]
     if rule.on_all_down is OnAllDown.HOLD or waiting:
         detail = ", ".join(detail_of(backend) for backend in secondaries) or "there are no secondaries"
-        return DesiredState(held=(Held.NO_HEALTHY_SECONDARY, detail))
+        return DesiredWeights(held=(Held.NO_HEALTHY_SECONDARY, detail))
     everyone = [primary, *secondaries]
     if rule.on_all_down is OnAllDown.PRIMARY:
         weights = everything(rule, primary, secondaries)
@@ -416,7 +422,7 @@ def _all_down(rule: TrafficFailover, primary: BackendView, secondaries: Sequence
         weights = shares_of(rule, everyone)
     else:
         weights = {backend.service: 0 for backend in everyone}
-    return DesiredState(weights, because=Because.ALL_DOWN, detail=f"onAllDown: {rule.on_all_down}")
+    return DesiredWeights(weights=weights, because=Because.ALL_DOWN, detail=f"onAllDown: {rule.on_all_down}")
 
 
 # What is taken note of.

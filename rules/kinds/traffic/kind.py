@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from bus.messages import Action, Fact, SetWeights
+from bus.messages import Action, Fact, Route, SetWeights
 from bus.messages import TrafficCommand as Command
 from rules.core.group import with_state
 from rules.core.kind import RuleKind, all_of, itself, no, none, not_asked, nothing, unchanged
@@ -174,6 +174,7 @@ KIND: RuleKind[TrafficFailover, TrafficState] = RuleKind(
     leaves=route_interests.leaves,
     everywhere=route_interests.everywhere,
     subscribed=route_interests.subscribed,
+    subscribing=(Route,),
     subscribes=route_interests.subscribes,
     owner=itself,
     scope=route_interests.scope,

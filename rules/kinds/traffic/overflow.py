@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 
 from bus.messages import Health, RouteRef, SetWeights
-from rules.core.desired import DesiredState, Evidence
+from rules.core.desired import Evidence
 from rules.core.group import Member, Signal, with_state
 from rules.core.reasons import Because
 from rules.core.values import replace
@@ -20,6 +20,7 @@ from rules.kinds.traffic.apportion import apportion
 from rules.kinds.traffic.backends import BackendView, backends_of, primary_name, serving, shares_of
 from rules.kinds.traffic.failback import Way
 from rules.kinds.traffic.state import FailoverState, RouteState, Spill, TrafficGroup
+from rules.kinds.traffic.wanted_weights import DesiredWeights
 from rules.rulefile.failback_policy import FailbackMode
 from rules.rulefile.model import TrafficFailover, UnknownAs
 
@@ -208,7 +209,7 @@ def due_at(rule: TrafficFailover, spill: Spill) -> datetime:
 
 def desired(
     rule: TrafficFailover, group: TrafficGroup, primary: BackendView, secondaries: Sequence[BackendView], now: datetime
-) -> DesiredState | None:
+) -> DesiredWeights | None:
     """Give the weights by what each tier bears; None: no tier bears anything."""
     route = group.state.route
     if route is None:
@@ -225,12 +226,12 @@ def desired(
     due = due_at(rule, spill) if spill is not None else None
     if due is not None and (now >= due or (way is not None and way.due)):  # it has waited on its way back
         detail = ", ".join(_health_of(rule, one) for one in (primary, *secondaries))
-        return DesiredState(percents, because=because, detail=detail, held=held)
+        return DesiredWeights(weights=percents, because=because, detail=detail, held=held)
     # What is asked for, or was written and is no more, is kept up until the change has lasted for long enough.
     ours = standing != dict(route.backends) and standing.keys() >= percents.keys()
     weights = {name: standing[name] for name in percents} if ours else None
     moments = [moment for moment in (due, way.since if way is not None and not way.due else None) if moment is not None]
-    return DesiredState(weights, because=because, held=held, requeue_at=min(moments, default=None))
+    return DesiredWeights(weights=weights, because=because, held=held, requeue_at=min(moments, default=None))
 
 
 def _because(percent: int, stands: float) -> str:

@@ -12,6 +12,7 @@ from rules.core.reasons import Held
 from rules.core.values import replace
 from rules.kinds.traffic.route_state import may_be_zero
 from rules.kinds.traffic.state import TrafficGroup
+from rules.kinds.traffic.wanted_weights import DesiredWeights
 from rules.rulefile.model import TrafficFailover
 from rules.rulefile.route_kinds import described
 
@@ -21,6 +22,7 @@ def forbids(rule: TrafficFailover, group: TrafficGroup, desired: DesiredState) -
     if (
         group.state.route is not None
         and not may_be_zero(rule.route.kind, group.state.route)
+        and isinstance(desired, DesiredWeights)
         and desired.weights is not None
         and not any(desired.weights.values())
     ):
@@ -37,7 +39,7 @@ def requested(
     rule: TrafficFailover, group: TrafficGroup, desired: DesiredState, fresh: Sequence[Action], now: datetime
 ) -> TrafficGroup:
     """A gradual return: which step is asked for, and since when it stands."""
-    if desired.weights is None:
+    if not isinstance(desired, DesiredWeights) or desired.withheld or desired.weights is None:
         return group
     if fresh:
         group = (

@@ -187,6 +187,7 @@ KIND: RuleKind[WorkloadFailover, WorkloadState] = RuleKind(
     leaves=no,
     everywhere=no,
     subscribed=none,
+    subscribing=(),
     subscribes=no_targets,
     owner=itself,
     scope=scope,

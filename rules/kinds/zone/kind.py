@@ -247,6 +247,7 @@ KIND: RuleKind[ZoneIsolation, ZoneState] = RuleKind(
     leaves=no,
     everywhere=no,
     subscribed=none,
+    subscribing=(),
     subscribes=no_targets,
     owner=owner,
     scope=owner,

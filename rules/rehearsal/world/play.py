@@ -15,6 +15,7 @@ from rules.engine.decide import Decision
 from rules.engine.evidence import Lack
 from rules.engine.groups import GroupStore
 from rules.engine.routing import Routing
+from rules.engine.subscriptions import Key
 from rules.loader import RuleSet
 from rules.rehearsal.simulation import Emitted, Simulator, assumed_routes
 from rules.rehearsal.simulation import at as at_
@@ -66,9 +67,9 @@ class WitnessedGroupStore(GroupStore):
         """Decide, and let the witness judge."""
         return self._shown(super().fire_due(now, at_most=at_most), now)
 
-    def ask_quorum(self, source: str, since: datetime, now: datetime) -> list[Lack]:
+    def ask(self, key: Key, since: datetime, now: datetime) -> list[Lack]:
         """Have its members asked."""
-        lacks = super().ask_quorum(source, since, now)
+        lacks = super().ask(key, since, now)
         self._asked(lacks, second_(now))
         return lacks
 

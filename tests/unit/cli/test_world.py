@@ -11,9 +11,9 @@ from click.testing import CliRunner, Result
 
 from bus.messages import SetWeights
 from reactor.cli.main import cli
-from rules.core.desired import DesiredState
 from rules.core.reasons import Because
 from rules.kinds.traffic import desired_weights as traffic
+from rules.kinds.traffic.wanted_weights import DesiredWeights
 from rules.rehearsal.world import promises
 from rules.rehearsal.world.checkers.promise_finding import Promise
 
@@ -42,8 +42,8 @@ def shop(tmp_path: Path) -> str:
 def broken_core(monkeypatch: pytest.MonkeyPatch) -> None:
     """No weight at all where everything is down."""
 
-    def zero(_rule: Any, primary: Any, secondaries: Any) -> DesiredState:
-        return DesiredState({one.service: 0 for one in [primary, *secondaries]}, because=Because.ALL_DOWN)
+    def zero(_rule: Any, primary: Any, secondaries: Any) -> DesiredWeights:
+        return DesiredWeights(weights={one.service: 0 for one in [primary, *secondaries]}, because=Because.ALL_DOWN)
 
     monkeypatch.setattr(traffic, "_all_down", zero)
 
