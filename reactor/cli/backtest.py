@@ -98,7 +98,8 @@ def backtest(
             for version in versions
         ]
         kept = None if no_cache else cache or default_folder()
-        request = BacktestRequest(plans[0], endpoints, plans[1] if compare is not None else None, swept, kept)
+        other = plans[1] if compare is not None else None
+        request = BacktestRequest(plans[0], endpoints, other, swept, kept, curves=html is not None)
         logging.getLogger("stamina").setLevel(logging.ERROR)  # that it tries again is no news, that it fails is
         with _progress() as progress:
             done = asyncio.run(run(request, progress))

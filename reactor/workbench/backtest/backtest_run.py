@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from reactor.settings.model import Endpoint
+from reactor.workbench.backtest.curves import Curve, curves
 from reactor.workbench.backtest.fetch import Ask, Progress, fetch
 from reactor.workbench.backtest.history_builder import BacktestPlan, unplayable
 from reactor.workbench.backtest.ranges import Ranges
@@ -30,6 +31,8 @@ class BacktestRequest:
     sweep: Sweep | None = None
     cache: Path | None = None
     """Where answers outlive the run; None: nowhere."""
+    curves: bool = False
+    """Whether what was measured is drawn."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +46,7 @@ class Backtested:
     other: Played | None = None
     pairs: tuple[Pair, ...] | None = None
     swept: tuple[str, tuple[tuple[float, Played], ...]] | None = None
+    curves: tuple[Curve, ...] = ()
 
 
 async def run(request: BacktestRequest, progress: Progress) -> Backtested:
@@ -59,6 +63,7 @@ async def run(request: BacktestRequest, progress: Progress) -> Backtested:
         other = swept = None
         if request.other is not None:
             other = backtest(request.other.rules, request.other.history(answers), first=first, until=until)
+        drawn = curves(request.plan, answers, played) if request.curves else []
         if (wanted := request.sweep) is not None:
             rows = sweep(rules, lambda: request.plan.history(answers), wanted, first=first, until=until)
             swept = (wanted.key, tuple(rows))
@@ -66,6 +71,7 @@ async def run(request: BacktestRequest, progress: Progress) -> Backtested:
     return Backtested(
         played, false_within(rules.rules), tuple(dict.fromkeys(notes)), other,
         None if other is None else tuple(compare(played, other)), swept,
+        tuple(drawn),
     )  # fmt: skip
 
 

@@ -71,7 +71,7 @@ class BacktestPlan:
     def asks(self) -> Iterator[Ask]:
         """Give all queries. May hold the same one twice."""
         for source in self.sources:
-            yield from self._parts(source)
+            yield from self.asks_of(source)
             if self.scrapes:
                 for name in self._named(source):
                     yield self._scrapes(name, source)
@@ -85,7 +85,7 @@ class BacktestPlan:
         away = self._away(source, answers)
         targets = Targets(source.target)
         if isinstance(source, PrometheusQuery):
-            (ask,) = self._parts(source)
+            (ask,) = self.asks_of(source)
             yield from observations(source, answers.of(ask), away, targets)
         else:
             yield from self._alerts(source, answers, away, targets)
@@ -95,14 +95,14 @@ class BacktestPlan:
     def _alerts(
         self, source: AlertmanagerWebhook, answers: FetchedResults, away: Outages, targets: Targets
     ) -> Iterator[Event]:
-        *firing, last = self._parts(source)
+        *firing, last = self.asks_of(source)
         confirm = source.confirm is not None
         if not confirm:
             firing.append(last)
         states = ReplayedAlerts(source, away, targets)
         yield from states.observations(_together(firing, answers), answers.of(last) if confirm else None)
 
-    def _parts(self, source: Playable) -> list[Ask]:
+    def asks_of(self, source: Playable) -> list[Ask]:
         """The queries that make the source's word: its own, or `FIRING` of every server and then the confirmation."""
         if isinstance(source, PrometheusQuery):
             return [Ask(self._server(source.prometheus), source.query, self.span.grid(source.every_seconds))]
@@ -123,7 +123,7 @@ class BacktestPlan:
         return self.only or name
 
     def _scrapes(self, name: str, source: Playable) -> Ask:
-        return Ask(name, self.scrapes, self._parts(source)[0].grid)
+        return Ask(name, self.scrapes, self.asks_of(source)[0].grid)
 
     def _away(self, source: Playable, answers: FetchedResults) -> Outages:
         for name in self._named(source) if self.scrapes else ():

@@ -14,14 +14,15 @@ from pathlib import Path
 from reactor.workbench.backtest import picture
 from reactor.workbench.backtest.backtest_run import Backtested
 from reactor.workbench.backtest.backtest_text import COLUMNS, difference, length, row, summary, told
+from reactor.workbench.backtest.curve_picture import bounds
+from reactor.workbench.backtest.curve_picture import curve as draw_curve
+from reactor.workbench.backtest.curves import Curve, shown_lanes
 from reactor.workbench.backtest.style import STYLE
 from rules.rehearsal.backtest.backtest_report import depends, moment, numbers, timeline
-from rules.rehearsal.backtest.rule_story import HEALTHY, UNHEARD, Played, RuleTimeline
+from rules.rehearsal.backtest.rule_story import Lane, Played, RuleTimeline
 from rules.rulefile.rule_text import rule_text
 
 MARKS_SHOWN = 500
-LANES_SHOWN = 60
-"""Of one rule: those with something to see first."""
 DIFFERENCES_SHOWN = 500
 UNFOLDED_MAX = 12
 """Entries of a list that is open from the start: longer ones would part what is to be looked at together."""
@@ -29,11 +30,10 @@ _SCRIPT = Path(__file__).with_name("zoom.js").read_text("utf-8")
 _HASH = base64.b64encode(hashlib.sha256(_SCRIPT.encode()).digest()).decode()
 _POLICY = f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{_HASH}'"
 _ZOOM = {"closer": "Zoom in", "wider": "Zoom out", "earlier": "Earlier", "later": "Later", "whole": "Whole time"}
-_QUIET = bytes([UNHEARD, HEALTHY])
 
 LEGEND = (
     ("good", "Healthy"), ("bad", "Unhealthy"), ("unknown", "Unknown"), ("away", "failed over"), ("home", "on primary"),
-    ("hold", "held"),
+    ("hold", "held"), ("window", "window"), ("curve", "measured"), ("bad", "threshold"),
 )  # fmt: skip
 
 
@@ -48,7 +48,7 @@ def page(done: Backtested) -> str:
         f'<meta http-equiv="Content-Security-Policy" content="{escape(_POLICY)}">\n'
         '<meta name="viewport" content="width=device-width,initial-scale=1">\n'
         f"<title>{escape(title)}</title>\n<style>{STYLE}</style>\n</head>\n"
-        f'<body data-first="{played.first:.0f}" data-until="{played.until:.0f}">\n{body}\n'
+        f'<body data-first="{played.first:.0f}" data-until="{played.until:.0f}">\n<main>\n{body}\n</main>\n'
         f'<script type="module">{_SCRIPT}</script>\n</body>\n</html>\n'
     )
 
@@ -99,14 +99,14 @@ def _stories(played: Played, done: Backtested) -> Iterator[str]:
         yield f'<p class="dim">{escape(words)}, recovery {escape(length(rule.recovery_seconds))}</p>'
         said = [*summary(numbers([story], {name: within}), within), *depends(story)]
         yield from (f"<p>{escape(text)}</p>" for text in said)
-        yield f"<details><summary>Text of the rule</summary><pre>{escape(rule_text(rule))}</pre></details>"
-        yield from _lanes(story, played)
+        text = f'<pre tabindex="0" aria-label="Text of {escape(name)}">{escape(rule_text(rule))}</pre>'
+        yield f"<details><summary>Text of the rule</summary>{text}</details>"
+        yield from _lanes(story, played, done.curves)
         yield from _marks(story, within)
 
 
-def _lanes(story: RuleTimeline, played: Played) -> Iterator[str]:
-    lanes = sorted(story.lanes.values(), key=lambda lane: (not lane.columns.strip(_QUIET), lane.object, lane.target))
-    shown = lanes[:LANES_SHOWN]
+def _lanes(story: RuleTimeline, played: Played, measured: Sequence[Curve]) -> Iterator[str]:
+    shown = shown_lanes(story)
     for object_ in picture.objects(story):
         here = [lane for lane in shown if lane.object == object_]
         if not here:
@@ -116,9 +116,16 @@ def _lanes(story: RuleTimeline, played: Played) -> Iterator[str]:
         for lane in here:
             told_ = f"{lane.target}: Unhealthy {length(lane.bad_seconds)}, Unknown {length(lane.unknown_seconds)}"
             yield f'<p class="name">{escape(told_)}</p>{picture.lane(lane)}'
+            yield from _curves(story, lane, measured)
         yield f'<p class="scale">{"".join(f"<span>{escape(one)}</span>" for one in _scale(played))}</p>'
-    if len(lanes) > len(shown):
-        yield f'<p class="dim">… and {len(lanes) - len(shown)} more targets</p>'
+    if len(story.lanes) > len(shown):
+        yield f'<p class="dim">… and {len(story.lanes) - len(shown)} more targets</p>'
+
+
+def _curves(story: RuleTimeline, lane: Lane, measured: Iterable[Curve]) -> Iterator[str]:
+    for curve in measured:
+        if curve.target == lane.target and curve.signal in (story.rule.signals or (curve.signal,)):
+            yield f'<p class="name">{escape(f"{curve.signal}: {bounds(curve)}")}</p>{draw_curve(curve)}'
 
 
 def _scale(played: Played) -> Iterator[str]:

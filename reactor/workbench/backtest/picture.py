@@ -6,7 +6,7 @@ on a telephone too.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 from itertools import groupby
 
@@ -45,13 +45,10 @@ def doings(story: RuleTimeline, object_: str, first: float, until: float) -> str
         return round((second - first) / (until - first) * COLUMNS, 2)
 
     boxes = ['<rect class="home" x="0" y="16" width="1000" height="4"/>']
+    boxes += [_span("window", x(since), x(to), 10, 6, title) for since, to, title in _windows(story, object_)]
     for name, since, to in story.away:
         if name == object_:
-            width = max(SPAN_MIN, x(to) - x(since))
-            title = f"{moment(since)} to {moment(to)}: failed over"
-            boxes.append(
-                f'<rect class="away" x="{x(since)}" y="6" width="{width:.2f}" height="14">{_title(title)}</rect>'
-            )
+            boxes.append(_span("away", x(since), x(to), 6, 14, f"{moment(since)} to {moment(to)}: failed over"))
     for wait in [wait for wait in story.waits if wait.object == object_][:TICKS_MAX]:
         title = f"{moment(wait.at)}: held: {wait.reason}: {wait.detail}"
         boxes.append(_tick("hold", x(wait.at), title))
@@ -59,6 +56,22 @@ def doings(story: RuleTimeline, object_: str, first: float, until: float) -> str
     acts.sort(key=lambda act: act.move is Move.AWAY)  # drawn last: a short failover is not hidden by its return
     boxes += [_tick(_MOVES[act.move], x(act.at), f"{moment(act.at)}: {_why(act)}") for act in acts]
     return _bar(f"what {story.rule.name} did with {object_}", boxes)
+
+
+def _windows(story: RuleTimeline, object_: str) -> Iterator[tuple[float, float, str]]:
+    """Give the windows: from, until, and what came of each. Of many the first are drawn."""
+    for act in [act for act in story.acts if act.action.object == object_][:TICKS_MAX]:
+        if act.bad_since is not None:
+            told = f"{moment(act.bad_since)} to {moment(act.at)}: {act.target} was bad, and then the rule acted"
+            yield act.bad_since, act.at, told
+    for flap in [flap for flap in story.flaps if flap.object == object_][:TICKS_MAX]:
+        to = flap.at + flap.seconds
+        yield flap.at, to, f"{moment(flap.at)} to {moment(to)}: {flap.target} was bad, and was tolerated"
+
+
+def _span(kind: str, since: float, to: float, top: int, high: int, title: str) -> str:
+    width = max(SPAN_MIN, to - since)
+    return f'<rect class="{kind}" x="{since}" y="{top}" width="{width:.2f}" height="{high}">{_title(title)}</rect>'
 
 
 def objects(story: RuleTimeline) -> list[str]:

@@ -2,15 +2,20 @@
 
 STYLE = """
 :root{color-scheme:light dark;--fg:#1c2024;--dim:#5b6470;--bg:#fff;--line:#d9dde3;--good:#2e7d4f;--bad:#c62f2f;
---unknown:#8a8f98;--away:#c46a00;--home:#4a7fb5;--hold:#7a4fb0}
+--unknown:#8a8f98;--away:#c46a00;--home:#4a7fb5;--hold:#7a4fb0;--window:#b3475f;--curve:#2563d0}
 @media(prefers-color-scheme:dark){:root{--fg:#e6e8eb;--dim:#a0a8b3;--bg:#15181c;--line:#343a42;--good:#4fae78;
---bad:#f06a6a;--unknown:#8a8f98;--away:#f0a040;--home:#6fa8dc;--hold:#b08ae0}}
+--bad:#f06a6a;--unknown:#8a8f98;--away:#f0a040;--home:#6fa8dc;--hold:#b08ae0;--window:#d98a9b;--curve:#7fb0ff}}
 *{box-sizing:border-box}
 body{font:16px/1.5 system-ui,sans-serif;color:var(--fg);background:var(--bg);max-width:70rem;margin:0 auto;padding:1rem}
 h1{font-size:1.4rem}h2{font-size:1.15rem;margin:2rem 0 .3rem;border-top:1px solid var(--line);padding-top:1rem}
 h3{font-size:1rem;margin:1.2rem 0 .2rem;overflow-wrap:anywhere}
 p,ul{margin:.3rem 0}.dim{color:var(--dim)}.name{font-size:.85rem;margin:.4rem 0 0;overflow-wrap:anywhere}
 svg.lane{display:block;width:100%;height:20px;background:color-mix(in srgb,var(--line) 35%,transparent)}
+svg.metric{height:60px}.curve{fill:var(--curve);stroke:var(--curve);stroke-width:1.5;vector-effect:non-scaling-stroke}
+.threshold{stroke:var(--bad);stroke-width:1.5;stroke-dasharray:6 4;vector-effect:non-scaling-stroke}
+.wrong{fill:var(--bad);opacity:.12}.window{fill:var(--window)}
+rect.window,rect.away{stroke-width:2;vector-effect:non-scaling-stroke}
+rect.window{stroke:var(--window)}rect.away{stroke:var(--away)}
 svg.lane{cursor:crosshair;touch-action:pan-y}
 rect.bad{stroke:var(--bad);stroke-width:2;vector-effect:non-scaling-stroke}
 .zoom:not([hidden]){position:sticky;top:0;z-index:1;background:var(--bg);padding:.5rem 0;

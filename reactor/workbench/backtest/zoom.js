@@ -16,7 +16,7 @@ const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
 const local = (time) => `${new Date(time).toLocaleString("sv-SE").slice(0, 16)} ${zone}`;
 
 function draw() {
-  for (const lane of lanes) lane.setAttribute("viewBox", `${from} 0 ${wide} 20`);
+  for (const lane of lanes) lane.setAttribute("viewBox", `${from} 0 ${wide} ${lane.viewBox.baseVal.height}`);
   for (const scale of scales) [0, 0.5, 1].forEach((part, n) => {
     scale.children[n].textContent = text(at(from + part * wide));
     scale.children[n].title = local(at(from + part * wide));
@@ -35,10 +35,16 @@ const place = (event) => {
   return from + (Math.min(Math.max(event.clientX - box.left, 0), box.width) / box.width) * wide;
 };
 
+// What a curve has at a place: the least and the greatest value of this part of the time.
+function measured(lane, x) {
+  const run = (lane.dataset.values || "").split(";").map((one) => one.split(",")).find(([begin, end]) => begin <= x && x < end);
+  return run ? `: ${lane.dataset.signal} ${run[2] === run[3] ? run[2] : `${run[2]} to ${run[3]}`}` : "";
+}
+
 for (const lane of lanes) {
   lane.addEventListener("pointermove", (event) => {
-    const time = at(place(event));
-    said.textContent = `${text(time)} UTC, ${local(time)}`;
+    const x = place(event);
+    said.textContent = `${text(at(x))} UTC, ${local(at(x))}${measured(lane, x)}`;
   });
   lane.addEventListener("pointerleave", draw);
   lane.addEventListener("pointerdown", (event) => { down = place(event); lane.setPointerCapture(event.pointerId); });

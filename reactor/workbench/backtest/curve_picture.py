@@ -1,0 +1,77 @@
+"""What was measured of a target, as SVG text: a band from the least to the greatest value, with the thresholds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from html import escape
+from itertools import groupby
+from math import isfinite
+
+from reactor.workbench.backtest.curves import Curve
+from rules.rehearsal.backtest.rule_story import COLUMNS
+
+HIGH = 60
+Run = tuple[int, int, float, float]
+"""From this column on, up to without that one: the least and the greatest value."""
+
+
+def curve(of: Curve) -> str:
+    """Draw one. The runs stand in `data-values` too: the page says what was measured under the pointer."""
+    least, most = of.range()
+    most += (most - least or 1.0) * 0.1
+
+    def y(value: float) -> float:
+        return round((most - value) / (most - least) * HIGH, 1)
+
+    runs = list(_runs(of))
+    parts = [*_thresholds(of, y), f'<path class="curve" d="{_path(runs, y)}"/>']
+    values = ";".join(f"{begin},{end},{low:.4g},{high:.4g}" for begin, end, low, high in runs)
+    return (
+        f'<svg class="lane metric" viewBox="0 0 {COLUMNS} {HIGH}" preserveAspectRatio="none" role="img" '
+        f'data-signal="{escape(of.signal)}" data-values="{values}" '
+        f'aria-label="{escape(f"{of.signal} of {of.target}: {bounds(of)}")}">{"".join(parts)}</svg>'
+    )
+
+
+def bounds(of: Curve) -> str:
+    """Say from where on a value is bad."""
+    words = [f"{word} {value:g}" for word, value in (("above", of.above), ("below", of.below)) if value is not None]
+    return f"Unhealthy {' or '.join(words)}"
+
+
+def _thresholds(of: Curve, y: Callable[[float], float]) -> Iterator[str]:
+    for bound, top, high in (
+        (of.above, 0.0, y(of.above) if of.above is not None else 0.0),
+        (of.below, y(of.below) if of.below is not None else 0.0, float(HIGH)),
+    ):
+        if bound is not None:
+            yield f'<rect class="wrong" x="0" y="{top}" width="{COLUMNS}" height="{high - top:.1f}"/>'
+            yield f'<line class="threshold" x1="0" x2="{COLUMNS}" y1="{y(bound)}" y2="{y(bound)}"/>'
+
+
+def _runs(of: Curve) -> Iterator[Run]:
+    """Give the columns that were measured, neighbours that are the same as one."""
+    at = 0
+    for (low, high), here in groupby(zip(of.low, of.high, strict=True)):
+        end = at + len(list(here))
+        if isfinite(low):
+            yield at, end, low, high
+        at = end
+
+
+def _path(runs: Sequence[Run], y: Callable[[float], float]) -> str:
+    """Give the outline of each part without a gap: its upper edge to the right, then its lower one back."""
+    out = []
+    for part in _without_gaps(runs):
+        there = "".join(f"V{y(high)}H{end}" for _, end, _, high in part)
+        back = "".join(f"V{y(low)}H{begin}" for begin, _, low, _ in reversed(part))
+        out.append(f"M{part[0][0]} {y(part[0][3])}{there}{back}Z")
+    return "".join(out)
+
+
+def _without_gaps(runs: Sequence[Run]) -> Iterator[Sequence[Run]]:
+    begin = 0
+    for at in range(1, len(runs) + 1):
+        if at == len(runs) or runs[at][0] != runs[at - 1][1]:
+            yield runs[begin:at]
+            begin = at

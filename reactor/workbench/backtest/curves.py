@@ -1,0 +1,122 @@
+"""What queries measured, folded to the width of a picture: of each column the least and the greatest value.
+
+However long the past was and however many series a target has, a curve is as large: two numbers for each column.
+"""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from itertools import islice
+from math import inf, isfinite, nan
+
+from reactor.workbench.backtest.fetch import FetchedResults
+from reactor.workbench.backtest.grid import Chunk
+from reactor.workbench.backtest.history_builder import BacktestPlan
+from reactor.workbench.backtest.label_targets import Targets
+from reactor.workbench.backtest.value_runs import Series
+from rules.rehearsal.backtest.rule_story import COLUMNS, HEALTHY, UNHEARD, Lane, Played, RuleTimeline
+from rules.rulefile.sources import Bound, PrometheusQuery
+
+LANES_SHOWN = 60
+"""Of one rule: those with something to see first."""
+CURVES_MAX = 60
+"""So many targets have one, of all rules, those with something to see first: each is some kilobytes of the page."""
+_QUIET = bytes([UNHEARD, HEALTHY])
+
+
+def _unmeasured() -> array[float]:
+    return array("d", [nan]) * COLUMNS
+
+
+@dataclass(slots=True)
+class Curve:
+    """One signal of one target."""
+
+    signal: str
+    target: str
+    above: float | None
+    below: float | None
+    first: float
+    until: float
+    """Seconds since 1970, as is `first`."""
+    low: array[float] = field(default_factory=_unmeasured)
+    high: array[float] = field(default_factory=_unmeasured)
+    """By column; NaN: nothing was measured."""
+
+    def add(self, series: Series, chunk: Chunk, part: range) -> None:
+        """Fold the points of a series that lie in this part of its chunk."""
+        begin, end = series.within(part)
+        for run, stop in series.pieces(begin, end):
+            at, last = max(series.starts[run], part.start), min(series.stop(stop - 1), part.stop)
+            while at < last:
+                column = self._column(chunk.second(at))
+                after = min(max(self._first_of(column + 1, chunk), at + 1), last)
+                here = bisect_right(series.starts, at, run, stop) - 1
+                self._fold(column, series.values[here : bisect_left(series.starts, after, here + 1, stop)])
+                at = after
+
+    def _column(self, second: float) -> int:
+        return min(int((second - self.first) / (self.until - self.first) * COLUMNS), COLUMNS - 1)
+
+    def _first_of(self, column: int, chunk: Chunk) -> int:
+        """The first point of a chunk that belongs to a column."""
+        if column >= COLUMNS:
+            return chunk.points
+        begin = self.first + column * (self.until - self.first) / COLUMNS
+        return -int((chunk.first_ms - begin * 1000) // chunk.step_ms)
+
+    def _fold(self, column: int, values: Iterable[float]) -> None:
+        """NaN and infinity have no place in a picture."""
+        finite = [value for value in values if isfinite(value)]
+        if finite:
+            # min and max of NaN and a number are the one that comes first: so the number does.
+            self.low[column] = min(min(finite), self.low[column])
+            self.high[column] = max(max(finite), self.high[column])
+
+    def range(self) -> tuple[float, float]:
+        """The least and the greatest of what is drawn, the thresholds and zero too."""
+        bounds = [value for value in (self.above, self.below) if value is not None]
+        low = min((value for value in self.low if isfinite(value)), default=inf)
+        high = max((value for value in self.high if isfinite(value)), default=-inf)
+        return min(low, 0.0, *bounds), max(high, *bounds)
+
+
+def shown_lanes(story: RuleTimeline) -> list[Lane]:
+    """Give the lanes that are drawn, those with something to see first."""
+    lanes = sorted(story.lanes.values(), key=lambda lane: (_is_quiet(lane), lane.object, lane.target))
+    return lanes[:LANES_SHOWN]
+
+
+def _is_quiet(lane: Lane) -> bool:
+    return not lane.columns.strip(_QUIET)
+
+
+def curves(plan: BacktestPlan, answers: FetchedResults, played: Played) -> list[Curve]:
+    """Read the answers once more for the targets that are drawn, and fold them. One chunk is in memory at a time."""
+    lanes = sorted((one for story in played.stories.values() for one in shown_lanes(story)), key=_is_quiet)
+    wanted = frozenset(islice(dict.fromkeys(lane.target for lane in lanes), CURVES_MAX))
+    found: dict[tuple[str, str], Curve] = {}
+    for source in plan.sources:
+        if isinstance(source, PrometheusQuery) and isinstance(source.unhealthy_when, Bound):
+            for target, series, chunk, part in _measured(plan, source, answers):
+                if target is None or target not in wanted:
+                    continue
+                if (curve := found.get((source.says, target))) is None:
+                    bound = source.unhealthy_when
+                    curve = Curve(source.says, target, bound.above, bound.below, played.first, played.until)
+                    found[source.says, target] = curve
+                curve.add(series, chunk, part)
+    return list(found.values())
+
+
+def _measured(
+    plan: BacktestPlan, source: PrometheusQuery, answers: FetchedResults
+) -> Iterator[tuple[str | None, Series, Chunk, range]]:
+    targets = Targets(source.target)
+    for ask in plan.asks_of(source):
+        for chunk, part, answer in answers.of(ask):
+            for series in answer.series:
+                yield targets.of(series.labels), series, chunk, part
