@@ -168,7 +168,7 @@ SENTENCES: dict[Because | Held, str] = {
     "lists over 30 s, and what it lacks is not seen until then",
     Held.SOURCE_SILENT: "a window is over, and its source does not say how the target is now: it was asked to look",
     Held.HEALTHY_NOW: "a window is over, and what the signals say now contradicts the act",
-    Held.BACKING_OFF: "the backend has failed again soon after its return, or in a trial: it waits longer each time",
+    Held.BACKING_OFF: "what fails soon after its return, in a trial, or in place of what failed waits longer each time",
     Held.DRIFTED_BY_HAND: "another writer has changed the weights, and onDrift: Hold leaves them until released",
     Held.OVERRIDDEN: "a person's command is in effect: the rule changes nothing by itself",
     Held.APPROVAL_EXPIRED: "it was not approved in time: it is requested again, and a late approval of the same counts",

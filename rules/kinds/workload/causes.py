@@ -15,7 +15,7 @@ from rules.core.group import Member, updated
 from rules.core.reasons import Because
 from rules.core.timers import advanced, runs
 from rules.core.values import replace
-from rules.kinds.workload import surplus
+from rules.kinds.workload import copy_backoff, surplus
 from rules.kinds.workload.constraints import limits_that_stood
 from rules.kinds.workload.eviction import fails_at
 from rules.kinds.workload.inventory import clusters_of
@@ -181,7 +181,9 @@ def advance(
         if move is None and name in state.evicting and rule.mode is not Mode.DRY_RUN:
             move = moves[name] = _begun(policy, copy, due, now)
         if move is None and due is not None and due.at <= now:
-            moves[name] = Relocation(due.cause, due.because, due.detail, copy.replicas)
+            bad = due.cause == "Application"
+            replaced = copy_backoff.with_this(copy) if bad else copy.replaces
+            moves[name] = Relocation(due.cause, due.because, due.detail, copy.replicas, replaced=replaced)
     for name in [name for name, move in moves.items() if move.evicted_at is None and name not in copies]:
         del moves[name]
     placing = any(isinstance(entry.action, Place) for entry in group.outbox)

@@ -18,6 +18,7 @@ from rules.core.reasons import Because, Held
 from rules.core.timers import runs
 from rules.core.values import replace
 from rules.kinds.workload import cluster_backoff as workload_backoff
+from rules.kinds.workload import copy_backoff
 from rules.kinds.workload.candidates import SchedulingRequest, opens_at
 from rules.kinds.workload.causes import EvictionDue, behaviour_of, member_of, next_due, over, policy_of, returns
 from rules.kinds.workload.constraints import limits_that_stood
@@ -385,6 +386,8 @@ def _unsure(view: Inputs) -> Iterator[Hold]:
         if copy.bad.waiting_since is not None and copy.bad.healthy_since is None:
             yield Held.TARGET_UNKNOWN, f"{name}: the copy is Unknown, and was bad before"
         until = borne_until(failover.application, copy)
+        if not failover.application.decision_conditions.toleration_seconds and until is not None and until > view.now:
+            yield Held.BACKING_OFF, copy_backoff.why(name, copy, until)
         if until is not None and until <= view.now and not view.due(name):
             yield Held.PRECONDITIONS_NOT_MET, f"{name}: bad since {copy.bad.since.isoformat()}"
 

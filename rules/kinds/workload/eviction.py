@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 from bus.messages import Health
 from rules.core.reasons import Because, Held
 from rules.core.timers import runs
+from rules.kinds.workload import copy_backoff
 from rules.kinds.workload.state import Copy, Departure, Relocation
 from rules.rulefile.workload import ApplicationFailover, OnGraceExpired, PreConditions
 
@@ -30,10 +31,12 @@ def armed_at(conditions: PreConditions | None, copy: Copy) -> datetime | None:
 
 
 def borne_until(application: ApplicationFailover, copy: Copy) -> datetime | None:
-    """Give the moment in which the toleration of a bad copy ends; None: nothing is timed."""
+    """Give the moment in which the toleration of a bad copy ends, or its back-off where there is none; None: nothing is
+    timed."""
     if copy.bad is None or not runs(copy.bad):
         return None
-    return copy.bad.since + timedelta(seconds=application.decision_conditions.toleration_seconds)
+    seconds = application.decision_conditions.toleration_seconds
+    return copy.bad.since + (timedelta(seconds=seconds) if seconds else copy_backoff.waits(copy))
 
 
 def fails_at(application: ApplicationFailover, copy: Copy) -> datetime | None:

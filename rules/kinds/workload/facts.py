@@ -71,7 +71,7 @@ def _workload(rule: WorkloadFailover, state: WorkloadState, fact: Workload, at: 
     keeps = {name: copy for name, copy in state.copies.items() if rule.carrier == "Karmada" and name in state.moves}
     # One that we are evicting holds its copy by its task, also where we remember nothing of it.
     keeps |= {name: state.copies.get(name, Copy(None)) for name in fact.evicting}
-    told = {name: _resized(state.copies.get(name), count, appeared_at) for name, count in fact.clusters.items()}
+    told = {name: _resized(state, name, count, appeared_at) for name, count in fact.clusters.items()}
     state = replace(state, listed=dict(fact.clusters), copies=_sorted({**keeps, **told}))
     for name in state.moves.keys() - state.copies.keys():
         state = _gone(state, name)
@@ -101,7 +101,7 @@ def _copy(
         state = _gone(state, name) if name in state.moves else state
         return replace(state, exists=bool(state.copies))
     appeared_at = at if seen_at is not None or name in placing else None
-    copies = _sorted({**state.copies, name: _resized(known, fact.replicas, appeared_at)})
+    copies = _sorted({**state.copies, name: _resized(state, name, fact.replicas, appeared_at)})
     listed = {**listed, name: fact.replicas or 0}
     return replace(state, exists=True, uid=state.uid or fact.uid, listed=listed, copies=copies)
 
@@ -115,9 +115,17 @@ def _let_go(state: WorkloadState, name: str, at: datetime) -> WorkloadState:
     )  # fmt: skip
 
 
-def _resized(known: Copy | None, replicas: int | None, appeared_at: datetime | None) -> Copy:
+def _resized(state: WorkloadState, name: str, replicas: int | None, appeared_at: datetime | None) -> Copy:
     """A copy as it is listed. What appears where there was none is new: health seen before is that of another one."""
-    return Copy(replicas, placed_at=appeared_at) if known is None else replace(known, replicas=replicas)
+    known = state.copies.get(name)
+    if known is None:
+        return Copy(replicas, placed_at=appeared_at, replaces=_replaced(state))
+    return replace(known, replicas=replicas)
+
+
+def _replaced(state: WorkloadState) -> int:
+    """How many bad copies in a row a copy replaces that appears now."""
+    return max((move.replaced for move in state.moves.values()), default=0)
 
 
 def _gone(state: WorkloadState, name: str) -> WorkloadState:
@@ -165,7 +173,7 @@ def _placed(state: WorkloadState, action: Place, at: datetime) -> WorkloadState:
     for name, count in action.clusters.items():
         known = copies.get(name)
         if known is None:
-            copies[name] = Copy(count, placed_at=at)
+            copies[name] = Copy(count, placed_at=at, replaces=_replaced(state))
         elif (known.replicas or 0) != count:
             copies[name] = replace(known, replicas=count, placed_at=at)
     moves = {name: replace(move, placed=name in action.leaving or move.placed) for name, move in state.moves.items()}

@@ -77,6 +77,8 @@ class Copy:
     once_healthy: bool = False
     bad: Stopwatch | None = None
     """How long it has been bad."""
+    replaces: int = 0
+    """How many bad copies in a row it replaces."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +99,8 @@ class Relocation:
     """State that the new copy gets as labels."""
     surplus: bool = False
     """It leaves because it is too many: what it was placed for has come back."""
+    replaced: int = 0
+    """How many bad copies in a row its replacement replaces."""
     planned: Mapping[str, int] = field(default_factory=dict)
     """Karmada, Directly: the placement that was written together with the eviction, for the Place that follows."""
 

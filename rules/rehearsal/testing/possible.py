@@ -39,13 +39,19 @@ def possible(rule: Rule, guards: Sequence[FileGuard] = ()) -> tuple[frozenset[Be
             held.discard(Held.PRACTICE_BLOCKED)
         case WorkloadFailover() if rule.policies is None:
             _of_policy(rule, because, held)
-    if isinstance(rule, WorkloadFailover | ZoneIsolation) and not rule.backs_off:
+    if isinstance(rule, WorkloadFailover | ZoneIsolation) and not rule.backs_off and not _leaves_at_once(rule):
         held.discard(Held.BACKING_OFF)
     if not kind_of(rule).tells:
         held |= {Held.PAUSED, *_limits(rule, guards)}
         if rule.mode is not Mode.DRY_RUN:
             held.add(Held.ACTION_FAILED)
     return frozenset(because), frozenset(held)
+
+
+def _leaves_at_once(rule: WorkloadFailover | ZoneIsolation) -> bool:
+    """Whether bad copies leave at once, so that those that replace them back off. What policies say is not known."""
+    application = rule.failover.application if isinstance(rule, WorkloadFailover) and rule.failover else None
+    return application is not None and not application.decision_conditions.toleration_seconds
 
 
 def _of_way_back(rule: TrafficFailover, because: set[Because], held: set[Held]) -> None:

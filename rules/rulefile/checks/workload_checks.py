@@ -12,9 +12,21 @@ from bus.messages import Health
 from rules.core.errors import Problem
 from rules.rulefile import jsonpath
 from rules.rulefile.placement import Placement, SpreadConstraint
-from rules.rulefile.workload import ApplicationFailover, Behaviour, ClusterTaint, Policy, PurgeMode, WorkloadFailover
+from rules.rulefile.workload import (
+    ApplicationFailover,
+    Behaviour,
+    ClusterTaint,
+    DecisionConditions,
+    Failover,
+    FailoverAdditions,
+    Policy,
+    PurgeMode,
+    WorkloadFailover,
+)
 from rules.rulefile.yaml import Document, Path
 
+UNPAUSED_SECONDS = 10
+"""A shorter toleration of bad copies is no pause."""
 _LABEL = re.compile(
     r"(?:(?=.{1,253}/)[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*/)?"
     r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?\Z"
@@ -41,10 +53,13 @@ def rule(item: WorkloadFailover | ClusterTaint, document: Document, at: Path) ->
         if item.failover is None or (item.failover.application is None and item.failover.cluster is None):
             message = "neither application nor cluster failover is set: this rule will never move anything"
             yield document.problem((*at, "failover"), message, severity="warning")
+        yield from _unbounded(item.failover or Failover(), document, (*at, "failover"))
     elif item.carrier != "Karmada":
         yield document.problem((*at, "policies"), "policies stand on a Karmada control plane: carrier must be Karmada")
     elif item.resource_selectors or item.failover is not None:
         yield document.problem((*at, "policies"), "the policies say what moves and when: remove what stands beside it")
+    else:
+        yield from _unbounded(item.policies.failover, document, (*at, "policies", "failover"))
 
 
 def policy(item: Policy, document: Document, at: Path) -> Iterator[Problem]:
@@ -87,6 +102,22 @@ def _behaviour(behaviour: Behaviour, document: Document, at: Path) -> Iterator[P
     if behaviour.state_preservation is not None and not behaviour.preserves:
         message = "is only carried over with purgeMode Directly: two copies with one state would both go on from it"
         yield document.problem((*at, "statePreservation"), message, severity="warning")
+
+
+def _unbounded(failover: Failover | FailoverAdditions, document: Document, at: Path) -> Iterator[Problem]:
+    """What lets a workload that is bad everywhere have more and more copies, or move without a pause."""
+    for name, behaviour in (("application", failover.application), ("cluster", failover.cluster)):
+        if behaviour is not None and behaviour.purge_mode is PurgeMode.NEVER:
+            message = "old copies stay until a person removes them: each failure leaves one more, without a limit"
+            yield document.problem((*at, name, "purgeMode"), message, severity="warning")
+    decision = failover.application.decision_conditions if failover.application is not None else None
+    seconds = decision.toleration_seconds if isinstance(decision, DecisionConditions) else 0
+    if 0 < seconds < UNPAUSED_SECONDS:
+        message = (
+            f"a workload that is bad everywhere moves every {seconds:g} s: write at least 10, or 0, which backs off"
+        )
+        here = (*at, "application", "decisionConditions", "tolerationSeconds")
+        yield document.problem(here, message, severity="warning")
 
 
 def _at_least_zero(value: float | None, document: Document, at: Path) -> Iterator[Problem]:

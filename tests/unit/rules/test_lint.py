@@ -239,11 +239,11 @@ def test_tolerations_of_clusters_and_of_copies_are_looked_at() -> None:
             {"key": "a", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 10},
             {"key": "b", "operator": "Exists"},
         ]},
-        failover={"cluster": {}, "application": {"decisionConditions": {"tolerationSeconds": 5}}}, propagateDeps=True,
+        failover={"cluster": {}, "application": {"decisionConditions": {"tolerationSeconds": 10}}}, propagateDeps=True,
     )  # fmt: skip
     sources = [
         {"name": "c", "kind": "ClusterProbe", "cluster": "m1"},
-        QUERY | {"target": "workload/{cluster}/shop/Deployment/nginx", "everySeconds": 6},
+        QUERY | {"target": "workload/{cluster}/shop/Deployment/nginx", "everySeconds": 12},
     ]
     assert said(rule, sources=sources) == [
         ("toleration-below-source", "rules[0].failover.application.decisionConditions.tolerationSeconds"),

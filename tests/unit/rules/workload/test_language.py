@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from rules.core.errors import InvalidFiles
-from rules.loader import load
+from rules.loader import RuleSet, load
 from rules.rulefile.workload import PurgeMode, WorkloadFailover
 from tests.unit.rules.builders import rule_set
 from tests.unit.rules.workload.builders import divided, placement, workload_rule
@@ -204,3 +204,42 @@ def test_a_constraint_that_karmadas_scheduler_finds_no_place_for_is_warned_of(
     assert told("Karmada", {}) == warned
     assert told("Karmada", weights) == []
     assert told("Kubernetes", {}) == []
+
+
+NEVER = "old copies stay until a person removes them"
+
+
+@pytest.mark.parametrize(
+    ("keys", "warned"),
+    [
+        ({"failover": {"cluster": {"purgeMode": "Never"}}}, [("failover.cluster.purgeMode", NEVER)]),
+        (
+            {"failover": {"application": {"decisionConditions": {"tolerationSeconds": 3}}}},
+            [("failover.application.decisionConditions.tolerationSeconds", "moves every 3 s")],
+        ),
+        ({"failover": {"application": {"decisionConditions": {"tolerationSeconds": 0}}}}, []),
+        ({"failover": {"application": {"decisionConditions": {"tolerationSeconds": 10}}, "cluster": {}}}, []),
+    ],
+    ids=["never", "without a pause", "backs off", "bounded"],
+)
+def test_a_rule_that_bounds_nothing_is_warned_of(keys: dict[str, Any], warned: list[tuple[str, str]]) -> None:
+    _warned(rule_set(workload_rule(placement=placement("m1", "m2"), **keys)), warned)
+
+
+@pytest.mark.parametrize("name", ["application", "cluster"])
+def test_what_a_rule_adds_to_policies_is_warned_of_where_it_bounds_nothing(name: str) -> None:
+    rule = workload_rule(carrier="Karmada", resourceSelectors=[])
+    del rule["failover"], rule["propagateDeps"]
+    rule["policies"] = {"selector": "managed=yes", "failover": {name: {"purgeMode": "Never"}}}
+    _warned(rule_set(rule), [(f"policies.failover.{name}.purgeMode", NEVER)])
+    rule["policies"]["failover"][name] = {"purgeMode": "Gracefully"}
+    _warned(rule_set(rule), [])
+
+
+def _warned(found: RuleSet, expected: list[tuple[str, str]]) -> None:
+    words = ("old copies stay", "bad everywhere")
+    told = [one for one in found.warnings if any(word in one.message for word in words)]
+    assert len(told) == len(expected)
+    for one, (path, text) in zip(told, expected, strict=True):
+        assert one.path.endswith(path)
+        assert text in one.message

@@ -1,0 +1,39 @@
+"""A copy that replaces a bad one and is bad itself waits before it leaves, where bad copies leave at once.
+
+Else a workload that is bad everywhere would go from cluster to cluster as fast as it is seen. The waits are those of
+containers that crash: 10 s, twice as long each time, begun anew after ten minutes without trouble.
+Source: Kubernetes pkg/kubelet, CrashLoopBackOff.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from rules.kinds.workload.state import Copy
+from rules.limits.backoff import times
+
+BASE_SECONDS, MAX_SECONDS, RESET_SECONDS = 10, 320, 600
+_FAILURES_MAX = 6
+
+
+def replaced(copy: Copy) -> int:
+    """How many bad copies in a row this one replaces; 0: it was well for long enough, or it replaces none."""
+    if copy.bad is None or copy.placed_at is None:
+        return copy.replaces
+    return 0 if copy.bad.since - copy.placed_at >= timedelta(seconds=RESET_SECONDS) else copy.replaces
+
+
+def with_this(copy: Copy) -> int:
+    """How many bad copies in a row its replacement replaces."""
+    return min(replaced(copy) + 1, _FAILURES_MAX)
+
+
+def waits(copy: Copy) -> timedelta:
+    """How long it has to be bad, at least, where no toleration says more."""
+    count = replaced(copy)
+    return timedelta(seconds=min(BASE_SECONDS * 2 ** (count - 1), MAX_SECONDS) if count else 0)
+
+
+def why(name: str, copy: Copy, until: datetime) -> str:
+    """Until when it waits, and why."""
+    return f"{name} keeps its copy until {until.isoformat()}: a bad copy was replaced {times(replaced(copy))} in a row"
