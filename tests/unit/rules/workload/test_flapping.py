@@ -213,6 +213,8 @@ def test_no_history_leaves_more_copies_than_there_were(
         staying = state.copies.keys() - state.moves.keys()
         replacing = [name for name, move in state.moves.items() if not move.placed]
         assert state.copies
+        whole = 2 if scheduling is DUPLICATED else 2 * count
+        assert max(copy.replicas or 0 for copy in state.copies.values()) <= whole, "each at most the whole number"
         if scheduling is DUPLICATED or limited:
             assert len(staying) <= count, (state.copies, state.moves)
             assert len(staying) + len(replacing) >= count or any(move.surplus for move in state.moves.values())
