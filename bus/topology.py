@@ -80,7 +80,7 @@ DECISIONS = Stream(
 )  # fmt: skip
 PARKED = Stream(
     "REACTOR_PARKED", (f"{ROOT}.parked.>",),
-    "workqueue", timedelta(hours=1), GIB // 4, "posts for sources that the routers do not know yet",
+    "workqueue", timedelta(hours=1), GIB // 4, "large posts, and posts for sources that the routers do not know yet",
 )  # fmt: skip
 EXCESS = Stream(
     "REACTOR_EXCESS", (f"{ROOT}.excess.>",),

@@ -90,7 +90,8 @@ CHANNELS = {
     ),
     "parked": Channel(
         subjects.parked, ("SOURCE",), (WebhookPost,),
-        "A post whose source the router's rules do not name yet: it waits here for rules that do, and delays nothing.",
+        "A post whose source the router's rules do not name yet, and the rest of a large post: it waits here, and "
+        "delays nothing.",
         sends=True,
     ),
     "excess": Channel(

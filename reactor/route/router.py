@@ -40,6 +40,8 @@ log = logging.getLogger(__name__)
 WAIT = timedelta(seconds=1)
 BATCH = 200
 CONCURRENCY = 64
+PARKED_AT_ONCE = 2
+"""So many posts of those that wait are routed at once: the alerts of others wait behind these at most."""
 AGAIN = timedelta(seconds=2)
 FROM_OUTSIDE = (Observation, *get_args(Inventory), *get_args(AnyCommand))
 """What anybody may say. Outcomes, acquire requests and replies are the reactor's own."""
@@ -94,20 +96,20 @@ class Router:
 
     async def run(self) -> None:
         """Route until cancelled. Raises Unavailable."""
-        await self._serve(ROUTERS, INBOX)
+        await self._serve(ROUTERS, INBOX, BATCH, CONCURRENCY)
 
     async def run_parked(self) -> None:
-        """Route posts whose source became known, until cancelled. Raises Unavailable."""
-        await self._serve(PARKED_POSTS, PARKED)
+        """Route posts that wait, until cancelled: large ones, those of unknown sources. Raises Unavailable."""
+        await self._serve(PARKED_POSTS, PARKED, PARKED_AT_ONCE, PARKED_AT_ONCE)
 
     @property
     def excess(self) -> ExcessRouter:
         """Routes what publishers say too fast."""
         return ExcessRouter(self._bus, self._messages, self._clock)
 
-    async def _serve(self, queue: Queue, stream: Stream) -> None:
-        slots = asyncio.Semaphore(CONCURRENCY)
-        async with self._bus.work(queue, batch=BATCH) as work, asyncio.TaskGroup() as group:
+    async def _serve(self, queue: Queue, stream: Stream, batch: int, concurrency: int) -> None:
+        slots = asyncio.Semaphore(concurrency)
+        async with self._bus.work(queue, batch=batch) as work, asyncio.TaskGroup() as group:
             over: list[Delivery] = []
             while True:
                 together: list[tuple[Delivery, Sequence[Outgoing]]] = []

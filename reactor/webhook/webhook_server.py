@@ -18,6 +18,7 @@ from typing import Protocol
 from aiohttp import web
 from aiohttp.typedefs import Middleware
 
+from bus import subjects
 from bus.errors import BusError
 from bus.port import Outgoing
 from reactor.runtime import telemetry, tracing
@@ -44,6 +45,8 @@ HEALTH_BODY_BYTES = 1024  # nobody who asks for health sends one
 IN_HANDS_MAX = 2
 """So many messages of a source, some 250 alerts each, are in our routers' hands at most: windows wait for them."""
 LOOK_SECONDS = 0.05
+LARGE_POST_PAUSE_SECONDS = 0.5
+"""Between two large posts that are stored at once: by then the routers have taken the first one up, and it counts."""
 OWED_SECONDS = 60.0
 """A source whose posts wait for so long already is told to come again."""
 BODY_MEMORY_BYTES = 256 << 20
@@ -64,9 +67,10 @@ class WebhookServer:
 
     def __init__(
         self, settings: Receiver, *, sources: Collection[str], bus: Journal | None, ready: Ready, clock: Clock,
-        in_hands: Counter[str] | None = None,
+        in_hands: Counter[str] | None = None, routes: bool = False,
     ) -> None:  # fmt: skip
         """`in_hands`: how many posts of each source our routers have in hands, by their subject; None: nobody routes.
+        `routes`: whether this process routes too, and so may publish where posts wait.
 
         `sources`: names of the AlertmanagerWebhook sources, which may change later. Raises SettingsError where a
         secret is missing."""
@@ -81,6 +85,8 @@ class WebhookServer:
         self._throttle = LogThrottle(clock)
         self._posts: Counter[str] = Counter()
         self._in_hands = in_hands
+        self._routes = routes
+        self._large_again_at = 0.0
         self._buckets: dict[str, TokenBucket] = {}
         self._turns: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
         """By source: whose post may go next, where the routers have enough."""
@@ -203,13 +209,18 @@ class WebhookServer:
         if bucket.owed(now()) > OWED_SECONDS:
             text = f"alerts of this source come faster than {self.settings.alerts_per_second} a second"
             raise Refusal(503, text, limit="alertsPerSecond")
+        aside = self._may_wait_stored(source, len(taken.messages), now())
         ready: list[Outgoing] = []
         for untraced, size in zip(taken.messages, taken.sizes, strict=True):
             message = untraced if trace is None else replace(untraced, traceparent=trace)
             wait = bucket.take(size, now())
-            if wait <= 0 and not self._turns[source].locked() and self._routers_have_room(message.subject, len(ready)):
-                ready.append(message)
-                continue
+            if wait <= 0 and not self._turns[source].locked():
+                if self._routers_have_room(message.subject, len(ready)):
+                    ready.append(message)
+                    continue
+                if aside:
+                    ready.append(replace(message, subject=subjects.parked(source)))
+                    continue
             await self._store(ready)
             ready = []
             await asyncio.sleep(wait)
@@ -227,6 +238,18 @@ class WebhookServer:
                 await self._store([message])
         except TimeoutError:
             raise Refusal(503, "the routers have enough of this source in hands", limit="inHands") from None
+
+    def _may_wait_stored(self, source: str, messages: int, now: float) -> bool:
+        """Whether what the routers have no room for may wait in a stream of its own (decision 0028).
+
+        One large post of a source at a time does, as far as its bucket admits it: what more comes waits unanswered.
+        """
+        if not self._routes or self._in_hands is None or messages <= IN_HANDS_MAX or now < self._large_again_at:
+            return False
+        if self._in_hands[subjects.parked(source)]:
+            return False
+        self._large_again_at = now + LARGE_POST_PAUSE_SECONDS
+        return True
 
     def _routers_have_room(self, subject: str, more: int = 0) -> bool:
         return self._in_hands is None or self._in_hands[subject] + more < IN_HANDS_MAX

@@ -18,7 +18,7 @@ from bus.port import Delivery, Outgoing
 from bus.topology import FACTS, INBOX, ROUTE_WAIT, ROUTERS
 from reactor.decide.watermark import Watermark
 from reactor.route.publisher import FactPublisher
-from reactor.route.router import Router
+from reactor.route.router import PARKED_AT_ONCE, Router
 from reactor.runtime.clock import Clock
 from reactor.runtime.errors import SourceUnknown
 from rules.engine.routing import Routing
@@ -35,11 +35,17 @@ class Posts:
     seconds: float = 0.0
     sources: frozenset[str] = frozenset({"am"})
     taken: list[str] = field(default_factory=list)
+    at_once: int = 0
+    most: int = 0
+    """Posts that were being taken at the same time, at most."""
 
     async def take_post(self, post: WebhookPost) -> None:
         if post.source not in self.sources:
             raise SourceUnknown(post.source)
+        self.at_once += 1
+        self.most = max(self.most, self.at_once)
         await asyncio.sleep(self.seconds)
+        self.at_once -= 1
         self.taken.append(post.post)
 
     async def sweep(self) -> None:
@@ -151,6 +157,28 @@ async def test_a_post_for_a_source_that_is_unknown_here_delays_no_window_and_is_
     router = Router(bus, publisher(bus, clock), new, Clock())
     async with running(router.run), running(router.run_parked):
         await eventually(lambda: new.taken == ["for newer rules"], within=5.0)
+
+
+async def test_of_posts_that_wait_two_are_routed_at_once_and_no_window_waits_for_them(bus: JetStreamBus) -> None:
+    posts, now = Posts(seconds=0.5), Clock().now()
+    router = Router(bus, publisher(bus, Clock()), posts, Clock())
+    names = [f"piece {number}" for number in range(8)]
+    await bus.publish_all([
+        Outgoing(
+            subjects.parked("am"),
+            encode(
+                WebhookPost(source="am", post=name, chunk=0, chunks=1, alerts=(), truncated=0, observed_at=now),
+                id=name, source="/test", time=now,
+            ),
+            name,
+        )
+        for name in names
+    ])  # fmt: skip
+    async with running(router.run), running(router.run_parked):
+        assert await waited(bus) < 1.0
+        assert len(posts.taken) < len(names)
+        await eventually(lambda: sorted(posts.taken) == names, within=10.0)
+    assert posts.most == PARKED_AT_ONCE
 
 
 async def test_a_queue_of_an_older_version_is_changed_at_the_start(server: EmbeddedServer, tmp_path: Path) -> None:

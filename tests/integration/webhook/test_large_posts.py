@@ -1,0 +1,99 @@
+"""A large post is answered once all is stored; what routers have no room for is stored where no window waits for it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from datetime import timedelta
+
+from bus import subjects
+from bus.envelope import decode
+from bus.topology import PARKED_POSTS
+from reactor.webhook.webhook_server import IN_HANDS_MAX
+from tests.integration.webhook.reception import Reception
+from tests.unit.webhook.builders import alert, body
+
+AT_ONCE = timedelta(milliseconds=50)
+ALERTS = 1000
+LARGE = body(*(alert(f"{one:016x}", text="x" * 1000) for one in range(ALERTS)))
+SOON = 0.3
+"""Seconds in which a post that does not wait is long answered."""
+
+
+def that_routes(receiver: Reception, **in_hands: int) -> Counter[str]:
+    hands = Counter({
+        subjects.webhook("am"): in_hands.get("webhooks", 0), subjects.parked("am"): in_hands.get("parked", 0)
+    })  # fmt: skip
+    receiver.server._routes, receiver.server._in_hands = True, hands
+    return hands
+
+
+async def waiting(receiver: Reception) -> list[str]:
+    """The alerts that wait in the stream beside the inbox."""
+    async with receiver.bus.work(PARKED_POSTS, batch=1000) as work:
+        deliveries = await work.next(AT_ONCE)
+        await work.ack(deliveries)
+    return [one["fingerprint"] for delivery in deliveries for one in decode(delivery.body).data.alerts]
+
+
+async def journaled(receiver: Reception) -> list[str]:
+    return [one["fingerprint"] for post in await receiver.journal() for one in post.alerts]
+
+
+async def test_a_large_post_is_stored_whole_and_answered_although_routers_have_enough(receiver: Reception) -> None:
+    that_routes(receiver, webhooks=IN_HANDS_MAX)
+    code, answer = await receiver.post(LARGE)
+    assert (code, answer["taken"]) == (200, ALERTS)
+    assert await journaled(receiver) == []
+    assert len(await waiting(receiver)) == ALERTS
+
+
+async def test_no_window_waits_for_more_of_a_large_post_than_the_routers_have_room_for(receiver: Reception) -> None:
+    that_routes(receiver)
+    assert (await receiver.post(LARGE))[0] == 200
+    posts, beside = await receiver.journal(), await waiting(receiver)
+    assert len(posts) == IN_HANDS_MAX
+    found = [one["fingerprint"] for post in posts for one in post.alerts] + beside
+    assert sorted(found) == [f"{one:016x}" for one in range(ALERTS)]
+
+
+async def test_while_one_large_post_of_a_source_waits_stored_its_next_one_waits_unanswered(receiver: Reception) -> None:
+    hands = that_routes(receiver, webhooks=IN_HANDS_MAX, parked=1)
+    post = asyncio.create_task(receiver.post(LARGE))
+    await asyncio.sleep(SOON)
+    assert not post.done()
+    assert await waiting(receiver) == []
+    hands.clear()
+    assert (await post)[0] == 200
+
+
+async def test_two_large_posts_at_once_are_not_both_stored_before_routers_have_taken_up_one(
+    receiver: Reception,
+) -> None:
+    hands = that_routes(receiver, webhooks=IN_HANDS_MAX)
+    assert (await receiver.post(LARGE))[0] == 200
+    post = asyncio.create_task(receiver.post(body(*(alert(f"f{one:015x}", text="x" * 1000) for one in range(ALERTS)))))
+    await asyncio.sleep(SOON)
+    assert not post.done()
+    hands.clear()
+    assert (await post)[0] == 200
+
+
+async def test_a_small_post_waits_for_the_routers_as_before(receiver: Reception) -> None:
+    """All that a window of its targets must know is in the inbox when it is answered."""
+    hands = that_routes(receiver, webhooks=IN_HANDS_MAX)
+    post = asyncio.create_task(receiver.post(body(alert())))
+    await asyncio.sleep(SOON)
+    assert not post.done()
+    hands.clear()
+    assert (await post)[0] == 200
+    assert await waiting(receiver) == []
+
+
+async def test_where_this_process_does_not_route_nothing_is_stored_beside_the_inbox(receiver: Reception) -> None:
+    """The user of a receiver may publish in the inbox alone."""
+    that_routes(receiver)
+    receiver.server._routes = False
+    assert (await receiver.post(LARGE))[0] == 200
+    assert await waiting(receiver) == []
+    assert len(await journaled(receiver)) == ALERTS
