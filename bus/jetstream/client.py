@@ -89,15 +89,21 @@ class FailFastClient(Client):
         await super()._process_pong()
 
     async def _connect_to_server(self, s: Srv) -> None:
+        _heed_cancellation()
         self.options.update(self._renewed())
         if self._transport is None and s.uri.scheme not in WEBSOCKET:
             self._transport = PromptTransport(lambda: self.leaving)
         try:
             await super()._connect_to_server(s)
         except Exception:
-            # asyncio.wait_for of Python 3.11 loses a cancellation that meets an error, and nats-py would try for ever.
-            if (task := asyncio.current_task()) is not None and task.cancelling():
-                raise asyncio.CancelledError from None
+            _heed_cancellation()
+            raise
+
+    async def _process_connect_init(self) -> None:
+        try:
+            await super()._process_connect_init()
+        except Exception:
+            _heed_cancellation()
             raise
 
     async def _process_info(self, info: dict[str, Any], initial_connection: bool = False) -> None:
@@ -117,3 +123,11 @@ class FailFastClient(Client):
         if task and task.cancelling() > before:
             raise asyncio.CancelledError  # it came while we waited, and was swallowed
         return flushed
+
+
+def _heed_cancellation() -> None:
+    """End a task that is to end. asyncio.wait_for of Python 3.11 loses a cancellation that meets an error, and nats-py
+    would try to connect without end.
+    """
+    if (task := asyncio.current_task()) is not None and task.cancelling():
+        raise asyncio.CancelledError
