@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 import axe_core_python
 import pytest
-from playwright.async_api import ConsoleMessage, Page, async_playwright
+from playwright.async_api import ConsoleMessage, Page, Route, async_playwright
 
 TAB, ENTER, ESCAPE = "Tab", "Enter", "Escape"
 AXE = Path(axe_core_python.__file__).with_name("axe.min.js").read_text()
@@ -99,6 +99,11 @@ class Browser:
     def _logged(self, message: ConsoleMessage) -> None:
         if message.type in ("warning", "error"):
             self.complaints.append(message.text)
+
+
+async def lost(route: Route) -> None:
+    """Let a request find no answer: for `page.route`."""
+    await route.abort()
 
 
 @asynccontextmanager

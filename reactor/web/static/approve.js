@@ -14,7 +14,7 @@ export class Approve extends Component {
   componentWillUnmount() { clearInterval(this.timer); }
   async look() {
     try { this.setState({ data: await get(`approvals/${this.props.token}`), error: "" }); }
-    catch (error) { this.setState({ data: null, error: error.message }); }
+    catch (error) { this.setState({ error: error.message }); }  // what was shown stays, with what is typed there
   }
 
   submit = async (event) => {
@@ -41,12 +41,13 @@ export class Approve extends Component {
 
   render() {
     const { data, error, sent } = this.state;
-    if (error) return html`<h1>Approve</h1><div class="card edge e-bad"><p class="error" role="alert">${phrase(error)}</p>
+    if (error && !data) return html`<h1>Approve</h1><div class="card edge e-bad"><p class="error" role="alert">${phrase(error)}</p>
       <p>What waits for an answer now is on the page <a href="#/now">Now</a>.</p></div>`;
     if (!data) return html`<p class="boot">Loading…</p>`;
     const group = [...store.groups.values()].find((one) => one.rule === data.rule && (one.object === data.object || one.hold?.about === data.object));
     const [title, why] = OVER[data.state] || [];
     return html`<h1>${sent === "approve" ? "Approved" : sent === "reject" ? "Rejected" : title || "Approve this?"}</h1>
+      ${error && html`<p class="error" role="alert">${phrase(error)}</p>`}
       <div class="card edge ${data.state === "open" ? "e-hold" : "e-act"}">
       <h2 class="title"><a href="#/rules/${path(data.rule)}">${data.rule}</a></h2><p class="dim small wrap">${data.object}</p>
       ${data.plan && html`<p class="next wrap"><${Said} text=${data.plan} /></p>`}

@@ -23,19 +23,21 @@ export function changed() {
 // The server's time: this machine's clock may be wrong.
 export const now = () => Date.now() - store.behind;
 
-export async function get(path) {
-  const answer = await fetch(`/api/v1/${path}`, { headers: { Accept: "application/json" } });
-  const body = await answer.json();
-  if (!answer.ok) throw new Error(body.error || answer.statusText);
-  return body;
+// The answer of the API. Raises what people can read, also where no answer came, or that of a proxy in between.
+async function answered(path, request) {
+  let answer;
+  try { answer = await fetch(`/api/v1/${path}`, request); }
+  catch { throw new Error("The reactor did not answer. Try again."); }
+  const body = await answer.json().catch(() => null);
+  if (answer.ok && body) return body;
+  throw new Error(body?.error || `The answer was ${answer.status} ${answer.statusText}. Try again.`);
 }
 
-export async function send(method, path, body) {
+export const get = (path) => answered(path, { headers: { Accept: "application/json" } });
+
+export function send(method, path, body) {
   const headers = { "Content-Type": "application/json", "X-CSRF-Token": store.session.csrf };
-  const answer = await fetch(`/api/v1/${path}`, { method, headers, body: JSON.stringify(body || {}) });
-  const said = await answer.json();
-  if (!answer.ok) throw new Error(said.error || answer.statusText);
-  return said;
+  return answered(path, { method, headers, body: JSON.stringify(body || {}) });
 }
 
 export function may(role) {

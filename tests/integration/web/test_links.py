@@ -17,7 +17,7 @@ from bus.topology import LINKS
 from reactor.actions.notify.approval_link import ApprovalLink, ApprovalLinks
 from reactor.process.app import App
 from reactor.settings.model import Settings
-from tests.browser import ENTER, Browser
+from tests.browser import ENTER, Browser, lost
 from tests.integration.web.conftest import PAY, ROLES, RULES, WEST, Scene, running, settings, token
 
 
@@ -133,3 +133,25 @@ async def test_a_person_follows_a_link_signs_in_and_approves(
         await browser.until("document.querySelector('.card').textContent.includes('approved by anna')")
         await browser.looks("link_used")
         assert browser.violations() == []
+
+
+async def test_the_page_of_a_link_keeps_what_was_typed_while_the_reactor_does_not_answer(
+    tmp_path: Path, posts: tuple[str, asyncio.Queue[Any]], browser: Browser
+) -> None:
+    async with asked(tmp_path, posts) as (scene, link):
+        await browser.go(f"{scene.url}/#/approve/{link}")
+        await browser.until("document.querySelector('input[name=token]') !== null")
+        await browser.ask("document.querySelector('input[name=token]').focus()")
+        await browser.press(*token("anna"), ENTER)
+        await browser.until("document.querySelector('input[name=comment]') !== null")
+        await browser.ask("document.querySelector('input[name=comment]').focus()")
+        await browser.press(*"checked")
+        await browser.page.route("**/api/v1/approvals/*", lost)
+        await browser.until("document.querySelector('main [role=alert]')?.textContent.includes('did not answer')")
+        assert await browser.ask("document.querySelector('input[name=comment]').value") == "checked"
+        await browser.looks("link_lost")
+        await browser.page.unroute("**/api/v1/approvals/*")
+        await browser.until("document.querySelector('main [role=alert]') === null")
+        await browser.ask("document.querySelector('input[name=comment]').focus()")
+        await browser.press(ENTER)
+        await browser.until("document.querySelector('h1').textContent === 'Approved'")
