@@ -93,7 +93,11 @@ class Simulator:
         """Take the outcomes that are given for this moment, also of what is asked for in it."""
         if self._answers is not None and second(now) in (answer.second for answer in self._answers.given):
             yield from self.ring(now)
-            yield from self._follow(self._group_store.apply([*self._answers.due(second(now))], now), now)
+            given = [*self._answers.due(second(now))]
+            done = {one.action for one in given if one.status == "Done"}
+            owed = [entry.action for group in self._group_store.groups.values() for entry in group.outbox]
+            seen = self._seen([action for action in owed if action.id in done], now)
+            yield from self._follow(self._group_store.apply(given, now), now, seen)
 
     def _completed(self, fact: Fact) -> Fact:
         """An outcome in a history names its action only: find whose it is."""
@@ -103,8 +107,11 @@ class Simulator:
                     return fact.model_copy(update={"rule": group.rule, "object": group.object})
         return fact
 
-    def _follow(self, decisions: Sequence[Decision], now: datetime) -> Iterator[Emitted]:
-        seen: list[Fact] = []
+    def _seen(self, done: Sequence[Action], now: datetime) -> list[Fact]:
+        """Give what is seen when these actions are done, besides their outcomes."""
+        return [fact for action in done for fact in self._karmada.carried_out(action, now)]
+
+    def _follow(self, decisions: Sequence[Decision], now: datetime, seen: Sequence[Fact] = ()) -> Iterator[Emitted]:
         for _ in range(ROUNDS_MAX):
             fresh: list[Action] = []
             for decision in decisions:
@@ -127,7 +134,7 @@ class Simulator:
             facts += [*(fact for decision in decisions for fact in decision.emits), *seen]
             if not facts:
                 return
-            seen = [fact for action in done for fact in self._karmada.carried_out(action, now)]
+            seen = self._seen(done, now)
             decisions = self._group_store.apply(facts, now)
         msg = f"actions and outcomes chase each other at second {second(now)}"
         raise AssertionError(msg)

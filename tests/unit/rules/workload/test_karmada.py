@@ -9,14 +9,15 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bus.messages import Mode, Outcome, Place
+from bus.messages import CancelEviction, Mode, Outcome, Place
 from rules.core.group import Group, OutboxEntry
 from rules.engine.groups import GroupStore
 from rules.engine.observe import observe
 from rules.engine.routing import Routing
 from rules.kinds.workload import desired_placement as workload_wish
 from rules.kinds.workload.state import Departure, WorkloadState
-from rules.rehearsal.simulation import Simulator, at
+from rules.rehearsal.given_outcomes import GivenOutcome, GivenOutcomes
+from rules.rehearsal.simulation import Simulator, at, play
 from rules.rulefile.workload import WorkloadFailover
 from tests.unit.actions.workload.builders import place
 from tests.unit.rules.builders import Event, rule_set
@@ -104,6 +105,14 @@ def test_a_rehearsal_leaves_no_more_copies_than_the_policy_has_room_for() -> Non
         (60, "Place", {"m2": 2}), (60, "Evict", "m1"), (100, "CancelEviction", "m1"), (250, "Place", {"m2": 2}),
         (250, "Evict", "m1"),
     ]  # fmt: skip
+
+
+def test_an_outcome_that_a_rule_test_gives_leaves_as_much() -> None:
+    events = [workload({"m1": 2}, replicas=2), *clusters("Healthy", "m1", "m2", "m3", "m4"), *BACK]
+    events += [copy("m1", "Healthy", at=99), cluster("m1", "Unhealthy", at=200)]
+    later = GivenOutcomes((GivenOutcome(110, lambda one: isinstance(one.what, CancelEviction), "Done"),))
+    said = play(Routing.of(rule_set(room_for(1))), in_time(events), until=300, answers=later)
+    assert [(one.at, type(one.what).__name__) for one in said][-2:] == [(250, "Place"), (250, "Evict")]
 
 
 def test_while_no_copy_is_seen_healthy_a_rehearsal_keeps_all_of_them() -> None:
