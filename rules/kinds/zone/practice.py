@@ -43,11 +43,8 @@ class Applied(StrEnum):
 class Blocked(StrEnum):
     """Why a practice run does not start."""
 
-    IN_BLOCKED_DATES = "PracticeInBlockedDates"
     IN_BLOCKED_WINDOWS = "PracticeInBlockedWindows"
-    OUTSIDE_ALLOWED_WINDOWS = "PracticeOutsideAllowedWindows"
     BLOCKING_ALARMS = "PracticeBlockingAlarmsRed"
-    OUTCOME_ALARMS = "PracticeOutcomeAlarmsRed"
     SHIFT_ACTIVE = "ZonalAutoshiftActive"
     """Another shift is in effect; by hand it is SHIFT_BY_HAND."""
     SHIFT_BY_HAND = "ZonalShiftAlreadyExists"
@@ -77,20 +74,13 @@ def precedence(active: ZoneShift | None, start: ZoneShift) -> tuple[Applied, App
 
 
 def practice_start(
-    *, date_blocked: bool = False, window_blocked: bool = False, outside_allowed: bool = False,
-    blocking_alarm: bool = False, outcome_alarm: bool = False, active: ZoneShift | None = None, capacity: bool = True,
-) -> Blocked | None:  # fmt: skip
+    *, window_blocked: bool, blocking_alarm: bool, active: ZoneShift | None, capacity: bool
+) -> Blocked | None:
     """Why a practice run must not start now; None: it may. The first that holds is the answer."""
-    if date_blocked:
-        return Blocked.IN_BLOCKED_DATES
     if window_blocked:
         return Blocked.IN_BLOCKED_WINDOWS
-    if outside_allowed:
-        return Blocked.OUTSIDE_ALLOWED_WINDOWS
     if blocking_alarm:
         return Blocked.BLOCKING_ALARMS
-    if outcome_alarm:
-        return Blocked.OUTCOME_ALARMS
     if precedence(active, ZoneShift.PRACTICE)[0] is not Applied.APPLIED:
         return Blocked.SHIFT_BY_HAND if active is ZoneShift.BY_HAND else Blocked.SHIFT_ACTIVE
     return None if capacity else Blocked.CAPACITY

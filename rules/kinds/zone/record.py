@@ -103,7 +103,7 @@ def apply(rule: ZoneIsolation, state: ZoneState, event: IsolationEvent, at: date
     if isolation is None:
         return state
     before = place_of(isolation)
-    to = move(before, event, standing=standing(rule, isolation), undoing=isolation.undoing).to
+    to = move(before, event, standing=standing(rule, isolation), undoing=isolation.undoing)
     if to == before:
         return state
     if to.phase is None or to.status is None:
