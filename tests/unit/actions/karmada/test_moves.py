@@ -13,6 +13,8 @@ from reactor.actions.karmada.tasks import BindingPlacement
 from reactor.actions.outcomes import Declined
 from reactor.clients.kubernetes_port import JsonObject
 from rules.kinds.workload.karmada_room import Limits
+from rules.rehearsal.karmada_carrier import limits_of as rehearsed_limits
+from rules.rulefile.workload import Policy
 from tests.karmada.scheduler import Unschedulable, must_schedule, spread
 
 NAMES = "abcde"
@@ -171,3 +173,12 @@ def test_no_write_of_ours_lets_the_scheduler_remove_the_last_healthy_copy(
             continue
         now = _scheduled(spec, now)
         assert not alive or alive & _there(now), f"{step} let the last healthy copy go: {alive}, {now}"
+
+
+@given(worlds())
+def test_a_rehearsal_reads_the_limits_of_a_policy_as_the_carrier_does(
+    world: tuple[JsonObject, BindingPlacement, set[str]],
+) -> None:
+    spec, now, _ = world
+    policy = Policy.model_validate({"placement": spec["placement"]}, strict=False)
+    assert rehearsed_limits(policy, spec["replicas"]) == limits_of(_binding(spec, now))
