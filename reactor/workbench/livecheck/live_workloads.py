@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import partial
@@ -9,14 +10,19 @@ from functools import partial
 from reactor.actions.karmada.switches import DEPLOYMENT, fights
 from reactor.actions.outcomes import Declined
 from reactor.actions.workload.paths import base, kind_of
-from reactor.clients.kubernetes_port import Forbidden
+from reactor.clients.kubernetes_port import Forbidden, NotFound
 from reactor.workbench.livecheck.live import ClusterJob, Live, Site, gravity, quoted
 from reactor.workbench.rights import needed
 from rules.core.errors import Problem
+from rules.kinds.workload.causes import policy_of
+from rules.kinds.workload.state import WorkloadState
+from rules.rulefile.checks.workload_checks import unbounded
 from rules.rulefile.lint.coverage import clusters_of
 from rules.rulefile.targets import matches
-from rules.rulefile.workload import ClusterTaint, WorkloadFailover
+from rules.rulefile.workload import ClusterTaint, Policy, WorkloadFailover
+from rules.rulefile.yaml import Document
 
+_POLICIES = "/apis/policy.karmada.io/v1alpha1"
 _WORK, _CLUSTER = "work.karmada.io", "cluster.karmada.io"
 KARMADA = "karmada"
 """The control plane, by its name in the settings."""
@@ -103,6 +109,7 @@ async def _karmada(live: Live, rule: WorkloadFailover, site: Site) -> list[Probl
     except Forbidden:
         found = None  # most control planes do not show it
     problems += [site.at("carrier").says(f"{live.api.cluster}: {one}", gravity(rule)) for one in fights(found or {})]
+    problems += await _policies(live, rule, site)
     for name in clusters_of(rule.placement):
         if name != "*" and await live.sees_no(f"/apis/{_CLUSTER}/v1alpha1/clusters/{quoted(name)}"):
             problems.append(site.at("placement").says(f"{live.api.cluster}: there is no member cluster {name}"))
@@ -118,6 +125,28 @@ async def _karmada(live: Live, rule: WorkloadFailover, site: Site) -> list[Probl
             inside = f"/namespaces/{quoted(one.namespace)}" if one.namespace and kind.namespaced else ""
             await _seek(live, f"{base(one.api_version)}{inside}/{kind.plural}/{quoted(one.name)}", sought)
             problems += sought.problems()
+    return problems
+
+
+async def _policies(live: Live, rule: WorkloadFailover, site: Site) -> list[Problem]:
+    """What the policies that the rule honours leave without a bound."""
+    problems: list[Problem] = []
+    if rule.policies is None:
+        return problems
+    for plural in ("propagationpolicies", "clusterpropagationpolicies"):
+        try:
+            found = await live.api.list(f"{_POLICIES}/{plural}", label_selector=rule.policies.selector)
+        except (Forbidden, NotFound):
+            continue  # said already
+        for one in found:
+            policy = policy_of(rule, WorkloadState(policy=json.dumps(one.get("spec") or {})))
+            if not isinstance(policy, Policy) or policy.failover is None:
+                continue
+            name = "/".join(part for part in (one["metadata"].get("namespace"), one["metadata"]["name"]) if part)
+            problems += [
+                site.at("policies").says(f"{live.api.cluster}: {name}: {told.path}: {told.message}", "warning")
+                for told in unbounded(policy.failover, Document(""), ("failover",))
+            ]
     return problems
 
 

@@ -53,13 +53,13 @@ def rule(item: WorkloadFailover | ClusterTaint, document: Document, at: Path) ->
         if item.failover is None or (item.failover.application is None and item.failover.cluster is None):
             message = "neither application nor cluster failover is set: this rule will never move anything"
             yield document.problem((*at, "failover"), message, severity="warning")
-        yield from _unbounded(item.failover or Failover(), document, (*at, "failover"))
+        yield from unbounded(item.failover or Failover(), document, (*at, "failover"))
     elif item.carrier != "Karmada":
         yield document.problem((*at, "policies"), "policies stand on a Karmada control plane: carrier must be Karmada")
     elif item.resource_selectors or item.failover is not None:
         yield document.problem((*at, "policies"), "the policies say what moves and when: remove what stands beside it")
     else:
-        yield from _unbounded(item.policies.failover, document, (*at, "policies", "failover"))
+        yield from unbounded(item.policies.failover, document, (*at, "policies", "failover"))
 
 
 def policy(item: Policy, document: Document, at: Path) -> Iterator[Problem]:
@@ -104,7 +104,7 @@ def _behaviour(behaviour: Behaviour, document: Document, at: Path) -> Iterator[P
         yield document.problem((*at, "statePreservation"), message, severity="warning")
 
 
-def _unbounded(failover: Failover | FailoverAdditions, document: Document, at: Path) -> Iterator[Problem]:
+def unbounded(failover: Failover | FailoverAdditions, document: Document, at: Path) -> Iterator[Problem]:
     """What lets a workload that is bad everywhere have more and more copies, or move without a pause."""
     for name, behaviour in (("application", failover.application), ("cluster", failover.cluster)):
         if behaviour is not None and behaviour.purge_mode is PurgeMode.NEVER:

@@ -320,6 +320,34 @@ async def test_a_karmada_control_plane_has_to_be_one_and_to_know_the_clusters(wo
     assert [one.partition(": ")[0] for one in fights] == ["6"], "Karmada would fail over beside the rule"
 
 
+POLICIES = """\
+apiVersion: reactor/v1
+rules:
+  - name: karmada
+    kind: WorkloadFailover
+    mode: Enforce
+    carrier: Karmada
+    policies: {selector: failover=reactor}
+"""
+
+
+async def test_a_policy_that_bounds_nothing_is_told_where_the_rule_selects_it(world: World) -> None:
+    plane = world.emulator.cluster("karmada", crds=[*load_definitions([DEFINITIONS])])
+    plane.ensure_namespace("shop")
+    for name, label, seconds in (("short", "reactor", 3), ("long", "reactor", 300), ("other", "nobody", 3)):
+        conditions = {"tolerationSeconds": seconds}
+        plane.create({
+            "apiVersion": "policy.karmada.io/v1alpha1", "kind": "PropagationPolicy",
+            "metadata": {"name": name, "namespace": "shop", "labels": {"failover": label}},
+            "spec": {"resourceSelectors": [{"apiVersion": "apps/v1", "kind": "Deployment"}],
+                     "failover": {"application": {"decisionConditions": conditions, "purgeMode": "Gracefully"}}},
+        })  # fmt: skip
+    found = await world.asked(POLICIES, "karmada")
+    at = "7: rules[0].policies: karmada: shop/short: failover.application.decisionConditions.tolerationSeconds"
+    words = "a workload that is bad everywhere moves every 3 s: write at least 10, or 0, which backs off"
+    assert [one for one in found if "bad everywhere" in one] == [f"{at}: {words}"]
+
+
 @pytest.mark.parametrize(
     ("source", "resource"),
     [("{name: s, kind: NodeWatch, cluster: east}", "pods"), ("{name: s, kind: LeaseWatch, cluster: east}", "leases"),
