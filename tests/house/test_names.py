@@ -12,6 +12,7 @@ import pytest
 
 from bus import topology
 from bus.envelope import MESSAGES
+from bus.messages import Mode, Outcome, isolations, placements
 from bus.messages.placements import Carrier
 from rules.catalog import INTERNAL, KINDS
 from rules.rulefile.sources import LoadedSource
@@ -72,3 +73,11 @@ def test_what_a_rule_file_names_is_in_the_glossary() -> None:
     sources = [source.__name__ for source in get_args(LoadedSource)]
     missing = [word for word in (*kinds, *sources, *get_args(Carrier)) if f"| `{word}` |" not in glossary]
     assert missing == [], "a line in docs/glossary.md, under In rule files"
+
+
+def test_every_state_and_mode_on_the_wire_is_in_the_glossary() -> None:
+    glossary = (ROOT / "docs" / "glossary.md").read_text(encoding="utf-8")
+    said = (isolations.Phase, isolations.ZoneStatus, placements.Effect, placements.PurgeMode, placements.OnGraceExpired)
+    outcome = Outcome.model_fields["status"].annotation
+    words = {word for one in (*said, outcome) for word in get_args(one)} | {mode.value for mode in Mode}
+    assert {word for word in words if f"`{word}`" not in glossary} == set()
