@@ -77,7 +77,7 @@ export class Order extends Component {
       <dialog ref=${this.dialog} aria-label=${word}><form ref=${this.form} onSubmit=${this.submit}><h1>${word}</h1>
         ${plan && html`<p class="wrap"><${Said} text=${plan} /></p>`}
         ${(fields || []).map((one) => html`<div key=${one.name} onChange=${this.plan}><${Field} of=${one} /></div>`)}
-        ${planned && html`<pre class="plan" tabindex="0" aria-label="Plan">${shown ? shown.plan : "…"}</pre>`}
+        ${planned && html`<pre class="plan" tabindex="0" aria-label="Plan">${shown ? html`<${Said} text=${shown.plan} />` : "…"}</pre>`}
         <label class="field">Reason, for the audit<input name="comment" required maxlength="1000" autocomplete="off" autofocus /></label>
         ${error && html`<p class="error" role="alert">${error}</p>`}
         <div class="buttons"><button class="primary" disabled=${busy || (planned && !shown)}>${word}</button>

@@ -169,9 +169,9 @@ export const ActionPage = ({ id }) => html`<${Asked} from=${`actions/${path(id)}
 
 function shownRules(data) {
   if (data.rules.length === 0) return html`<p class="dim">No rule is loaded.</p>`;
-  return html`<div class="panel wide"><table><thead><tr><th>Rule</th><th>Kind</th><th>Mode</th><th>State of its objects</th></tr></thead>
+  return html`<div class="panel wide"><table><thead><tr><th>Rule</th><th class="opt">Kind</th><th>Mode</th><th>State of its objects</th></tr></thead>
     <tbody>${data.rules.map((rule) => html`<tr key=${rule.name}><td><a href="#/rules/${path(rule.name)}">${rule.name}</a>
-      ${rule.paused && html` <${Pill} kind="p-warn">paused</${Pill}>`}</td><td>${rule.kind}</td>
+      ${rule.paused && html` <${Pill} kind="p-warn">paused</${Pill}>`}</td><td class="opt">${rule.kind}</td>
       <td><${Pill} kind=${rule.mode === "Enforce" ? "p-good" : "p-blue"}>${rule.mode}</${Pill}></td>
       <td>${Object.entries(rule.states).map(([state, n]) => html`<${State} of=${state} /> <span class="dim num">${n} </span>`)}
         ${rule.objects.length === 0 && html`<span class="dim">no object seen</span>`}</td></tr>`)}</tbody></table></div>`;

@@ -104,8 +104,8 @@ export const Coded = ({ text }) => text.split("`").map((part, at) => (at % 2 ? h
 export const weights = (of) => Object.entries(of || {}).map(([name, weight]) => `${name} ${weight}`).join(", ");
 
 // A zone that is away, for people who may only look, too.
-export const Away = ({ isolation }) => html`<p class="next wrap">Zone ${isolation.zone} is out of service: ${isolation.phase}
-  ${isolation.status} <${Time} at=${isolation.since} relative />${isolation.failure && html`: <${Said} text=${isolation.failure} />`}</p>`;
+export const Away = ({ isolation }) => html`<p class="next wrap">Zone ${isolation.zone} is out of service: ${isolation.phase} ${isolation.status}${" "}
+  <${Time} at=${isolation.since} relative />${isolation.failure && html`: <${Said} text=${isolation.failure} />`}</p>`;
 
 // What kind of action it is; of a zone, which step.
 export const named = (act) => act.step ? `${act.action}: ${act.undo ? "undo " : ""}${act.step} of ${act.zone}` : act.action;

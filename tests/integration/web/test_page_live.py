@@ -27,6 +27,10 @@ async def test_each_page_fits_its_window_breaks_no_policy_and_can_be_used_by_all
             await browser.until(f"document.querySelector('{part}') !== null")
             assert await browser.ask("document.querySelectorAll('h1').length") == 1, page
             await browser.looks(page.split("/")[0] + ("_" + page.split("/")[-1] if "/" in page else ""))
+        await browser.ask("location.hash = '#/rules'")
+        table = await browser.until("document.querySelector('.wide') && [document.querySelector('.wide')]"
+                                    ".map((one) => [one.scrollWidth, one.clientWidth])[0]")  # fmt: skip
+        assert table[0] <= table[1], "the states are in view on a telephone"
         assert browser.violations() == []
 
 
