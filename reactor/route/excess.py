@@ -30,6 +30,9 @@ PACK_MAX = 200
 """Observations in one message: what is routed between two pauses."""
 PAUSES = 3.0
 """So much longer than the work for a piece is the pause behind it."""
+OTHERS_FIRST_SECONDS = 1.0
+"""So long a piece waits while the inbox is behind: what others say comes first, and no excess waits without end."""
+LOOK_SECONDS = 0.05
 WAIT = timedelta(seconds=1)
 AGAIN = timedelta(seconds=2)
 
@@ -39,8 +42,15 @@ log = logging.getLogger(__name__)
 class ExcessRouter:
     """Routes the excess of all publishers, in the order in which it came."""
 
-    def __init__(self, bus: Bus, messages: Callable[[Delivery, Event], Sequence[Outgoing]], clock: Clock) -> None:
-        """`messages`: gives what an observation becomes; raises Malformed."""
+    def __init__(
+        self,
+        bus: Bus,
+        messages: Callable[[Delivery, Event], Sequence[Outgoing]],
+        clock: Clock,
+        behind: Callable[[], bool],
+    ) -> None:
+        """`messages`: gives what an observation becomes; raises Malformed. `behind`: whether the inbox is behind."""
+        self._behind = behind
         self._bus = bus
         self._messages = messages
         self._clock = clock
@@ -50,9 +60,15 @@ class ExcessRouter:
         async with self._bus.work(DELAYED, batch=1) as work:
             while True:
                 for delivery in await work.next(WAIT):
+                    await self._others_first()
                     began = self._clock.monotonic()
                     await self._route(work, delivery)
                     await asyncio.sleep(PAUSES * (self._clock.monotonic() - began))
+
+    async def _others_first(self) -> None:
+        until = self._clock.monotonic() + OTHERS_FIRST_SECONDS
+        while self._behind() and self._clock.monotonic() < until:  # noqa: ASYNC110 - an event of another task's count
+            await asyncio.sleep(LOOK_SECONDS)
 
     async def _route(self, work: WorkQueue, delivery: Delivery) -> None:
         try:

@@ -33,10 +33,13 @@ class Pace:
         self._taken = 0
         self._said: dict[str, int] = {}
         self._seldom = LogThrottle(clock)
+        self.behind = False
+        """Whether more waited in the inbox than is taken at once, when something was last taken from it."""
 
     def admits(self, delivery: Delivery) -> bool:
         """Whether this is to be routed now. Only observations and inventory are counted."""
-        if delivery.pending < BACKLOG:
+        self.behind = delivery.pending >= BACKLOG
+        if not self.behind:
             self._taken = 0
             self._said.clear()
             return True

@@ -105,7 +105,7 @@ class Router:
     @property
     def excess(self) -> ExcessRouter:
         """Routes what publishers say too fast."""
-        return ExcessRouter(self._bus, self._messages, self._clock)
+        return ExcessRouter(self._bus, self._messages, self._clock, lambda: self._pace.behind)
 
     async def _serve(self, queue: Queue, stream: Stream, batch: int, concurrency: int) -> None:
         slots = asyncio.Semaphore(concurrency)

@@ -12,8 +12,9 @@ from bus.embedded import EmbeddedServer
 from bus.envelope import decode, encode
 from bus.jetstream import JetStreamBus, provision
 from bus.messages import Delayed, Excess, Health, Observation
-from bus.port import Outgoing
+from bus.port import Delivery, Outgoing
 from bus.topology import EXCESS, FACTS, INBOX
+from reactor.route.excess import OTHERS_FIRST_SECONDS, PACK_MAX, packed
 from reactor.route.publisher import FactPublisher
 from reactor.route.router import Router
 from reactor.runtime import telemetry
@@ -49,6 +50,11 @@ def said(source: str, number: int) -> Outgoing:
     return Outgoing(subjects.observation(source, TARGET), encode(seen, id=id_, source="/test", time=now), id_)
 
 
+def delivery(number: int) -> Delivery:
+    one = said("chatty", number)
+    return Delivery(one.subject, one.body, number + 1, Clock().now(), 0)
+
+
 async def heard(bus: JetStreamBus) -> list[str]:
     """The ids that publishers gave, in the order in which they became facts."""
     bounds, ids = await bus.extent(FACTS), []
@@ -79,6 +85,28 @@ async def test_what_a_publisher_says_too_fast_waits_and_what_another_says_does_n
                 pass
     ids = await heard(bus)
     assert sorted(ids) == sorted([*(f"chatty-{number}" for number in range(COUNT)), "quiet-0"])
+
+
+async def test_while_the_inbox_is_behind_a_piece_of_the_excess_is_routed_in_a_second(bus: JetStreamBus) -> None:
+    """It waits for what others say, and not without end."""
+    await bus.publish_all(packed([delivery(number) for number in range(3 * PACK_MAX)]))
+    left = await bus.extent(EXCESS)
+    assert left.last - left.first + 1 == 3
+    one = router(bus)
+    one._pace.behind = True
+    began = Clock()
+    start = began.monotonic()
+    async with running(one.excess.run):
+        times = []
+        while left.first <= left.last:
+            if (now := await bus.extent(EXCESS)).first > left.first:
+                times.append(began.monotonic() - start)
+                if len(times) == 2:
+                    one._pace.behind = False
+            left = now
+    assert times[0] > OTHERS_FIRST_SECONDS
+    assert times[1] - times[0] > OTHERS_FIRST_SECONDS
+    assert len(await heard(bus)) == 3 * PACK_MAX
 
 
 async def test_the_excess_of_one_publisher_carries_no_word_of_another(bus: JetStreamBus) -> None:
