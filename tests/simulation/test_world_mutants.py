@@ -18,7 +18,7 @@ from rules.core.group import Signal
 from rules.core.reasons import Because
 from rules.engine import debounce, decide, guard, observe, signals, unbroken
 from rules.engine import outbox as owe
-from rules.kinds.traffic import desired_weights as traffic
+from rules.kinds.traffic import secondaries
 from rules.kinds.traffic.backends import BackendView
 from rules.kinds.traffic.wanted_weights import DesiredWeights
 from rules.kinds.workload import desired_placement as workload_wish
@@ -141,7 +141,7 @@ def _what_is_asked_is_forgotten(patch: pytest.MonkeyPatch) -> None:
 
 def _weights_as_a_difference(patch: pytest.MonkeyPatch) -> None:
     """The primary's weight is taken away from what stands, instead of saying how all of them should stand."""
-    serve = traffic._shared
+    serve = secondaries._shared
 
     def delta(rule: Any, primary: Any, secondaries: Any) -> DesiredWeights:
         desired = serve(rule, primary, secondaries)
@@ -151,14 +151,14 @@ def _weights_as_a_difference(patch: pytest.MonkeyPatch) -> None:
             desired, weights={one.service: max(one.weight - (one is primary), 0) for one in [primary, *secondaries]}
         )
 
-    patch.setattr(traffic, "_shared", delta)
+    patch.setattr(secondaries, "_shared", delta)
 
 
 def _zero_where_all_is_down(patch: pytest.MonkeyPatch) -> None:
     def zero(_rule: Any, primary: Any, secondaries: Any) -> DesiredWeights:
         return DesiredWeights(weights={one.service: 0 for one in [primary, *secondaries]}, because=Because.ALL_DOWN)
 
-    patch.setattr(traffic, "_all_down", zero)
+    patch.setattr(secondaries, "all_down", zero)
 
 
 def _purged_without_a_look(patch: pytest.MonkeyPatch) -> None:

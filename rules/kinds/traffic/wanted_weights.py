@@ -16,3 +16,7 @@ class DesiredWeights(DesiredState):
     """As they should be: service to weight, for every backend that the rule manages. None: it wants none."""
     step: int | None = None
     """The step of a gradual return that these weights are."""
+
+
+NOTHING = DesiredWeights()
+"""It wants nothing, and nothing keeps it from it."""

@@ -12,7 +12,7 @@ from click.testing import CliRunner, Result
 from bus.messages import SetWeights
 from reactor.cli.main import cli
 from rules.core.reasons import Because
-from rules.kinds.traffic import desired_weights as traffic
+from rules.kinds.traffic import secondaries
 from rules.kinds.traffic.wanted_weights import DesiredWeights
 from rules.rehearsal.world import promises
 from rules.rehearsal.world.checkers.promise_finding import Promise
@@ -45,7 +45,7 @@ def broken_core(monkeypatch: pytest.MonkeyPatch) -> None:
     def zero(_rule: Any, primary: Any, secondaries: Any) -> DesiredWeights:
         return DesiredWeights(weights={one.service: 0 for one in [primary, *secondaries]}, because=Because.ALL_DOWN)
 
-    monkeypatch.setattr(traffic, "_all_down", zero)
+    monkeypatch.setattr(secondaries, "all_down", zero)
 
 
 def simulated(*args: str) -> Result:
