@@ -52,8 +52,8 @@ def why_not(tier: str) -> str:
     return _WHY_NOT[tier]()
 
 
-def _no_docker() -> str:
-    """Ask the engine for its version: a socket that is there may still belong to nobody."""
+def no_docker() -> str:
+    """Say why there is no Docker engine; "" when one answers: a socket alone may be left over."""
     if "DOCKER_HOST" in os.environ:
         return ""
     with socket.socket(socket.AF_UNIX) as engine:
@@ -88,7 +88,7 @@ def _existing(_: ExitStack) -> Server:
     return from_kubeconfig("existing", Path(os.environ["KUBECONFIG"]).read_text("utf-8"))
 
 
-_WHY_NOT: dict[str, Callable[[], str]] = {"envtest": envtest.why_not, "k3s": _no_docker, "existing": _no_existing}
+_WHY_NOT: dict[str, Callable[[], str]] = {"envtest": envtest.why_not, "k3s": no_docker, "existing": _no_existing}
 _START: dict[str, Callable[[ExitStack], Server]] = {"envtest": _envtest, "k3s": _k3s, "existing": _existing}
 THERE = tuple(tier for tier in TIERS if tier in SELECTED and not why_not(tier))
 """The tiers that tests run on. `tests/contract/kube/test_tiers.py` speaks of the others, once each."""
