@@ -158,6 +158,7 @@ async def driven(karmada: Karmada) -> AsyncIterator[Driven]:
         noting = asyncio.create_task(plane.note())
         try:
             yield plane
+            plane.tell()
             await plane.clear()
         finally:
             noting.cancel()

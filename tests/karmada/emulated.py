@@ -75,6 +75,7 @@ async def emulated(folder: Path) -> AsyncIterator[Plane]:
         noting = asyncio.create_task(plane.note())
         try:
             yield plane
+            plane.tell()
         finally:
             noting.cancel()
             await asyncio.gather(noting, return_exceptions=True)

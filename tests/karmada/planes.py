@@ -138,6 +138,11 @@ class Plane(ABC):
         timeline = self.timelines[name]
         assert not timeline.outages(since), f"no copy of {name} was Ready:\n{timeline}"
 
+    def tell(self) -> None:
+        """Print what became of each workload, for a test that has failed."""
+        for name, timeline in self.timelines.items():
+            print(f"{name}:\n{timeline}")
+
 
 def wanted_of(binding: JsonObject) -> dict[str, int]:
     """Read `spec.clusters`."""

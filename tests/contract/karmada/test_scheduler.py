@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from reactor.actions.karmada.answer import answered, refusal
 from tests.contract.karmada.cases import AGGREGATED, duplicated, weighted
+from tests.karmada.emulated import emulated
 from tests.karmada.planes import Plane
 
 TASK = {
@@ -105,3 +108,13 @@ async def test_a_scheduler_that_is_away_answers_when_it_is_back(plane: Plane) ->
         return answered(await plane.binding("single"))
 
     await plane.until(back, "the scheduler has answered")
+
+
+async def test_what_became_of_each_workload_is_told_at_the_end(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """pytest shows it where the test has failed."""
+    async with emulated(tmp_path) as plane:
+        await plane.deploy("shown", duplicated(1), {"m2": 2}, 2)
+    [*_, last] = capsys.readouterr().out.strip().splitlines()
+    assert last.endswith("clusters={'m2': 2} tasks=[] ready=['m2']")
