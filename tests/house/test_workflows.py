@@ -31,6 +31,12 @@ def test_each_says_what_it_may_do_and_ends() -> None:
         assert all("timeout-minutes" in job for job in content["jobs"].values()), path.name
 
 
+def test_the_pictures_of_the_tests_are_kept() -> None:
+    found = steps(ROOT / ".github/workflows/test.yml")
+    [made] = [step["env"]["REACTOR_SCREENSHOTS"] for step in found if step.get("run") == "make test"]
+    assert made in [step["with"].get("path") for step in found if "upload-artifact" in step.get("uses", "")]
+
+
 def test_what_is_released_is_refused_while_something_is_not_pinned() -> None:
     for name in ("image.yml", "release.yml"):
         runs = [step["run"] for step in steps(ROOT / ".github/workflows" / name) if "run" in step]

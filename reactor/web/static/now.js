@@ -1,5 +1,5 @@
 // Now: windows that count down, what is held and why, what is failed over, what was done.
-import { store } from "./store.js";
+import { may, store } from "./store.js";
 import { Acts, Away, Coded, GroupState, Next, Pill, Said, Target, Time, Title, Weights, Window, html, left, path, span } from "./parts.js";
 import { Ask, PauseButton, Pauses } from "./ask.js";
 import { ByHand, Operate } from "./operate.js";
@@ -16,6 +16,7 @@ const Counting = ({ group }) => html`<article class="card edge ${group.state ===
   <div class="row"><div class="grow"><${Title} group=${group} /></div><${Count} group=${group} word="left" /></div>
   <${Next} group=${group} />
   ${group.windows.map((one) => html`<${Window} key=${one.target} one=${one} endsAt=${group.endsAt} />`)}
+  <p class="dim small wrap">To stop it: <code>reactor pause ${group.rule}</code>${may("operate") && ", or Pause above"}</p>
   ${group.pause && html`<div class="do">The rule is paused by ${group.pause.by}: it takes no action.</div>`}</article>`;
 
 const Held = ({ group }) => html`<article class="card edge e-hold">

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from playwright.async_api import Route
 
-from tests.browser import ENTER, Browser, lost
-from tests.integration.web.conftest import Scene, Start
+from tests.browser import ENTER, ESCAPE, TAB, Browser, lost
+from tests.integration.web.conftest import Scene, Start, token
 from tests.integration.web.test_page_orders import press, sign_in
 
 OPEN = "document.querySelector('dialog[open]')"
@@ -69,3 +69,25 @@ async def test_a_form_keeps_what_was_typed_when_its_request_fails_and_sends_it_t
     await browser.ask(f"{OPEN}.querySelector('button.primary').click()")
     text = await browser.until("document.querySelector('.paused')?.textContent")
     assert "checked" in text
+
+
+async def test_a_person_signs_in_and_approves_by_keyboard_alone(start: Start, browser: Browser) -> None:
+    scene = await start(users=True)
+    await scene.ask_for_approval()
+    await browser.go(f"{scene.url}/")
+    await browser.until("document.activeElement?.name === 'token'")
+    await browser.press(*token("anna"), ENTER)
+    await browser.until("document.querySelector('#held button.v-approve') !== null")
+    for _ in range(40):
+        await browser.press(TAB)
+        if await browser.ask("document.activeElement.matches('#held button.v-approve')"):
+            break
+    await browser.press(ENTER)
+    await browser.until(f"{OPEN} !== null && document.activeElement.name === 'comment'")
+    await browser.press(ESCAPE)
+    await browser.until(f"{OPEN} === null && document.activeElement.matches('button.v-approve')")
+    await browser.press(ENTER)
+    await browser.until(f"{OPEN} !== null && document.activeElement.name === 'comment'")
+    await browser.press(*"checked", ENTER)
+    await browser.until("document.querySelector('.act')?.textContent.includes('anna')")
+    assert browser.violations() == []
