@@ -35,10 +35,10 @@ def secondaries_serve(
 def _shared(rule: TrafficFailover, primary: BackendView, secondaries: Sequence[BackendView]) -> DesiredWeights:
     serve = serving(secondaries)
     if not _stays(primary, secondaries) and not any(backend.settled for backend in serve):
-        # It may keep what it has though nobody has spoken of it yet, but nothing is moved to it alone.
+        # It may keep what it has though its health is not known yet, but nothing is moved to it alone.
         serve = serving([backend for backend in secondaries if backend.settled is not None])
     if not serve:
-        # Nobody is left who has been good for long enough: one that is good again now is better than none.
+        # None has been good for long enough: one that is good again now is better than none.
         again = [backend for backend in secondaries if backend.healthy_now]
         lowest = min((backend.tier for backend in again), default=None)
         serve = [backend for backend in again if backend.tier == lowest]
@@ -47,7 +47,7 @@ def _shared(rule: TrafficFailover, primary: BackendView, secondaries: Sequence[B
     shares = shares_of(rule, serve)
     weights = {primary.service: 0} | {backend.service: shares.get(backend.service, 0) for backend in secondaries}
     because = Because.PRIMARY_UNHEALTHY if primary.weight > 0 else Because.SECONDARIES_CHANGED
-    # It was bad when it was last heard of, and nobody knows now: until somebody does, the rule cannot go back.
+    # It was bad when it was last seen, and is Unknown now: until it is known, the rule cannot go back.
     held = (Held.TARGET_UNKNOWN, detail_of(primary)) if waits(rule, primary) else None
     return DesiredWeights(weights=weights, because=because, detail=detail_of(primary), held=held)
 
@@ -74,11 +74,11 @@ def all_down(rule: TrafficFailover, primary: BackendView, secondaries: Sequence[
 
 
 def unsure(rule: TrafficFailover, primary: BackendView) -> DesiredWeights:
-    """Nothing was ever known for sure of the primary: no action, and a word where nobody knows how it is."""
+    """The primary's health was never known for sure: no action, and a hold where it is Unknown."""
     return DesiredWeights(held=(Held.TARGET_UNKNOWN, detail_of(primary))) if waits(rule, primary) else NOTHING
 
 
 def waits(rule: TrafficFailover, backend: BackendView) -> bool:
-    """Whether nobody knows how it is, and the rule waits for somebody who does."""
+    """Whether its health is Unknown, and the rule waits until it is known."""
     unknown = backend.member is not None and backend.member.status is Health.UNKNOWN
     return unknown and rule.treat_unknown_as is UnknownAs.HOLD

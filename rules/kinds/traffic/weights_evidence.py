@@ -24,7 +24,7 @@ def evidence(
 ) -> Iterator[Evidence]:
     """What is left for being bad has to be bad now, and what gets traffic healthy now.
 
-    What somebody else has written is put right without a question, and what a person asks for is done: neither was
+    What another writer has written is put right without a question, and what a person asks for is done: neither was
     decided by health. Nor is the end of a trial that has proven nothing. Who comes home leaves the others for
     the primary's sake, however they are.
     """
@@ -48,12 +48,12 @@ def evidence(
         elif backend.weight > 0 and wanted == 0 and member.settled is False and desired.because not in HOME:
             yield Evidence(target, healthy=False, since=member.settled_at or member.since)
         elif wanted > backend.weight == 0 and (backend.healthy_now or desired.because != Because.ALL_DOWN):
-            # After a time in which nobody looked at it, what is left has to be seen as late as the first look.
+            # After a time without a look at it, what is left has to be seen as late as the first look.
             # What replaces a primary that is bad need not have been good for the recovery, what is returned to need.
             settled_at = member.settled_at if backend.service == home else None
             yield Evidence(target, healthy=True, since=max(settled_at or member.since, member.since))
         elif wanted > backend.weight and group.state.step is not None and group.state.step_at is not None:
-            # The next step of a gradual return, or all of it: due when the pause of the one that stands is over.
+            # The next step of a gradual return, or all of it: due when the pause of the current one is over.
             over = desired.step != group.state.step and group.state.step < len(rule.steps)
             pause = timedelta(seconds=rule.steps[group.state.step].pause_seconds if over else 0)
             yield Evidence(target, healthy=True, since=group.state.step_at + pause)

@@ -1,8 +1,8 @@
 """The whole life of a zone's isolation as one table: where it is, what happens, and where it goes.
 
 Grown from GEP-21, which names the phases, the statuses and the annotation; what it leaves open is decided here. Every
-state answers every event: what is not in the table changes nothing. What stands in the world decides in a few places
-(`Extent`), because a record that goes away while a step stands would leave the zone cut off for good.
+state answers every event: what is not in the table changes nothing. What is in force in the world decides in a few
+places (`Extent`), because a record that goes away while a step is in force would leave the zone cut off for good.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ TABLE: dict[tuple[IsolationState, IsolationEvent], IsolationState] = {
 time, and the truth is the record and a look at the world."""
 
 OPENING: dict[tuple[IsolationState, IsolationEvent, Extent], IsolationState] = {
-    # Pending after a failback was called off: what stands is kept, so the record must not go away with it.
+    # Pending after a failback was called off: what is in force is kept, so the record must not go away with it.
     (PENDING, IsolationEvent.REMOVED, Extent.SOME): BACK_PENDING,
     (PENDING, IsolationEvent.REMOVED, Extent.ALL): BACK_PENDING,
     (PENDING, IsolationEvent.GUARDS_PASS, Extent.ALL): ISOLATED,
@@ -113,7 +113,7 @@ OPENING: dict[tuple[IsolationState, IsolationEvent, Extent], IsolationState] = {
     (FAILED, IsolationEvent.REMOVED, Extent.NOTHING): NONE,
     (BACK_PENDING, IsolationEvent.GUARDS_PASS, Extent.NOTHING): NONE,
 }
-"""Where what stands in the world changes the answer."""
+"""Where what is in force in the world changes the answer."""
 
 UNDOING: dict[tuple[IsolationState, IsolationEvent], IsolationState] = {
     (FAILED, IsolationEvent.RETRY): ABORTING,
@@ -125,7 +125,7 @@ UNDOING: dict[tuple[IsolationState, IsolationEvent], IsolationState] = {
 def move(
     place: IsolationState, event: IsolationEvent, *, standing: Extent | None = None, undoing: bool = False
 ) -> IsolationState:
-    """Give the answer of a state to an event. `standing`: None takes what usually stands in that state.
+    """Give the answer of a state to an event. `standing`: None takes what usually is in force in that state.
 
     `undoing`: whether a Failover/Failed comes from an abort.
     """
