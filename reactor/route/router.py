@@ -40,8 +40,9 @@ log = logging.getLogger(__name__)
 WAIT = timedelta(seconds=1)
 BATCH = 200
 CONCURRENCY = 64
-PARKED_AT_ONCE = 2
-"""So many posts of those that wait are routed at once: the alerts of others wait behind these at most."""
+PARKED_AT_ONCE = 1
+"""So many posts of those that wait are routed at once: the alerts of others wait behind these, and behind their facts.
+With two, an alert of another source was decided after 1.1 s of the processor, with one after 0.7 s (means)."""
 AGAIN = timedelta(seconds=2)
 FROM_OUTSIDE = (Observation, *get_args(Inventory), *get_args(AnyCommand))
 """What anybody may say. Outcomes, acquire requests and replies are the reactor's own."""

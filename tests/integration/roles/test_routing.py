@@ -159,7 +159,7 @@ async def test_a_post_for_a_source_that_is_unknown_here_delays_no_window_and_is_
         await eventually(lambda: new.taken == ["for newer rules"], within=5.0)
 
 
-async def test_of_posts_that_wait_two_are_routed_at_once_and_no_window_waits_for_them(bus: JetStreamBus) -> None:
+async def test_posts_that_wait_are_routed_one_by_one_and_no_window_waits_for_them(bus: JetStreamBus) -> None:
     posts, now = Posts(seconds=0.5), Clock().now()
     router = Router(bus, publisher(bus, Clock()), posts, Clock())
     names = [f"piece {number}" for number in range(8)]
