@@ -88,7 +88,7 @@ def _table(key: str, rows: Iterable[tuple[str, Iterable[str]]]) -> str:
         f'<tr><th scope="row">{name}</th>' + "".join(f"<td>{escape(cell)}</td>" for cell in cells) + "</tr>"
         for name, cells in rows
     )
-    return f'<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
+    return f'<div class="wide" tabindex="0"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
 
 
 def _stories(played: Played, done: Backtested) -> Iterator[str]:

@@ -34,7 +34,7 @@ background:var(--c);margin-right:.3em}
 .wide{overflow-x:auto}table{border-collapse:collapse;font-variant-numeric:tabular-nums}
 th,td{border-bottom:1px solid var(--line);padding:.2rem .8rem .2rem 0;text-align:right;white-space:nowrap}
 th[scope=row],th:first-child{text-align:left}th[scope=row]{font-weight:inherit}
-a{color:var(--home)}summary{cursor:pointer;padding:.4rem 0}
+a{color:var(--curve)}summary{cursor:pointer;padding:.4rem 0}
 ol{list-style:none;padding:0;font-size:.9rem}li{border-bottom:1px solid var(--line);padding:.25rem 0;
 overflow-wrap:anywhere}time{color:var(--dim);display:block;font-variant-numeric:tabular-nums}
 """

@@ -14,6 +14,7 @@ from reactor.workbench.backtest.history_builder import BacktestPlan, BacktestSpa
 from reactor.workbench.backtest.page import page
 from reactor.workbench.backtest.prometheus_gaps import NEWEST_SCRAPE
 from rules import loader
+from rules.rehearsal.backtest.backtester import Sweep
 from tests.browser import Browser
 from tests.integration.backtest.recorded import recorded
 
@@ -33,6 +34,7 @@ rules:
   tolerationSeconds: 120
   recoverySeconds: 300
 """
+SECOND = RULES[RULES.index("- name: checkout") :].replace("checkout", "pay", 1).replace("name: checkout}", "name: pay}")
 
 
 def errors(second: float) -> float:
@@ -45,9 +47,13 @@ async def week(tmp_path: Path) -> Path:
         series: list[Any] = [({"service": "checkout"}, errors), ({"service": "checkout-west"}, lambda _: 0.001)]
         server.says = {"errors": series, NEWEST_SCRAPE: [({}, lambda second: second - 5)]}
         end = (START + DAYS * 86_400) * 1000
-        plan = BacktestPlan(loader.load([("shop.yaml", RULES)]), BacktestSpan(START * 1000, end, end, None), ("main",))
+        span = BacktestSpan(START * 1000, end, end, None)
+        versions = (RULES + SECOND, RULES.replace("Seconds: 120", "Seconds: 600") + SECOND)
+        plan, other = (BacktestPlan(loader.load([("shop.yaml", one)]), span, ("main",)) for one in versions)
         endpoints = {"main": Endpoint.model_validate({"url": server.url})}
-        done = await run(BacktestRequest(plan, endpoints, curves=True), lambda *_: None)
+        done = await run(
+            BacktestRequest(plan, endpoints, other, Sweep("tolerationSeconds", (0, 600)), curves=True), lambda *_: None
+        )
     file = tmp_path / "week.html"
     file.write_text(page(done), "utf-8")
     return file
@@ -58,7 +64,7 @@ async def test_a_short_outage_in_a_week_is_seen_with_its_curve_threshold_window_
 ) -> None:
     await browser.go(week.as_uri())
     await browser.looks("backtest")
-    assert await browser.ask("document.querySelectorAll('svg.metric').length") == 2
+    assert await browser.ask("document.querySelectorAll('svg.metric').length") == 4
     drawn = "document.querySelector('svg.metric .curve').getBBox()"
     threshold = float(await browser.ask("document.querySelector('svg.metric .threshold').getAttribute('y1')"))
     top = await browser.ask(f"{drawn}.y")
