@@ -106,8 +106,8 @@ def drill(rule: str | None, config: Path | None, bus: str | None, rules: tuple[s
     """Show the scheduled drills of RULE, or of all rules.
 
     Drills are the `practice` of ZoneIsolation rules. For each rule: the zone and time of the next drill, the drill that
-    is running, and the result of the last one. The command starts no drill. `reactor zone plan` shows what an isolation
-    would do.
+    is running, the result of the last one, and by what evidence the zone comes back. The command starts no drill.
+    `reactor zone plan` shows what an isolation would do.
 
     Exit code: 0; 1 if there is no such rule; 3 if the bus cannot be reached.
     """

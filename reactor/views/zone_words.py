@@ -108,12 +108,15 @@ def drill_row(rule: ZoneIsolation, group: ZoneGroup, now: datetime) -> dict[str,
     running = state.isolation is not None and state.isolation.practice
     refused = state.refused if state.refused is not None and state.refused.reason == Held.PRACTICE_BLOCKED else None
     last = state.practised_at
+    zone = turn_of(rule, rule.practice, begin) if begin is not None else ""
+    away = state.isolation.zone if state.isolation is not None and running else ""
+    ends = f"after {rule.practice.duration_seconds:g} s"
     return {
         "rule": rule.name, "schedule": f"{rule.practice.cron} {rule.practice.timezone}",
         "next": begin.isoformat(timespec="seconds") if begin is not None else "",
-        "zone": turn_of(rule, rule.practice, begin) if begin is not None else "",
-        "running": state.isolation.zone if state.isolation is not None and running else "",
+        "zone": zone, "running": away,
         "last": last.isoformat(timespec="seconds") if last is not None else "", "outcome": state.practice_outcome,
+        "comesBack": way_back(rule, group, away or zone, ends) if away or zone else "",
         "detail": refused.detail if refused is not None else "",
     }  # fmt: skip
 

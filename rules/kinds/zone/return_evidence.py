@@ -10,8 +10,11 @@ from rules.rulefile.isolation import NoNetwork, StepName, ZoneIsolation
 FORCE = "reactor zone failback --force"
 
 
-def way_back(rule: ZoneIsolation, group: ZoneGroup, zone: str) -> str:
-    """Say what brings this zone back once it is isolated by hand, by the signals that are heard now."""
+def way_back(rule: ZoneIsolation, group: ZoneGroup, zone: str, begins: str = "by reactor zone failback") -> str:
+    """Say what brings this zone back once it is isolated by hand, by the signals that are heard now.
+
+    `begins`: how its way back begins; that of a drill begins when its time is over.
+    """
     member = group.members.get(rule.target(zone))
     names = rule.failback.signals
     heard = sorted(counting(names or rule.signals, member))
@@ -22,7 +25,7 @@ def way_back(rule: ZoneIsolation, group: ZoneGroup, zone: str) -> str:
         return f"no signal speaks of {rule.target(zone)}: only {FORCE} opens it"
     alone = " alone" if len(heard) < SOURCES_MIN else ""
     calls = f"{', '.join(heard)}{alone} {'call' if len(heard) > 1 else 'calls'}"
-    words = f"by reactor zone failback, when {calls} it healthy for {rule.recovery_seconds:g} s; else by {FORCE}"
+    words = f"{begins}, when {calls} it healthy for {rule.recovery_seconds:g} s; else by {FORCE}"
     cuts = StepName.CUT_NETWORK in rule.steps and not isinstance(rule.network, NoNetwork)
     if cuts and names is None:
         words += ". Signals that need the zone's network are bad until it is open"
