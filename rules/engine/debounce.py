@@ -8,31 +8,26 @@ more, and forgotten.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from datetime import datetime, timedelta
-from typing import NamedTuple
 
 from bus.messages import Health
-from rules.catalog import kind_of
-from rules.core.group import Group, Member, Signal, Window, keep, kept, updated
+from rules.core.group import Group, Member, Signal, Window, updated
 from rules.core.reader import ALWAYS, Reader
 from rules.core.values import replace
-from rules.engine.signals import begun, bridged, combined, is_bad, joined, proven, silence_proven, unknown_from
+from rules.engine.deadlines import deadline, forgotten_at, of_members, runs_out, window_end
+from rules.engine.signals import begun, bridged, combined, is_bad, joined, unknown_from
 from rules.engine.unbroken import begun_anew, extended, followed, is_broken, window_length
 from rules.rulefile.model import Rule
-
-SILENT = timedelta(hours=1)
-"""A signal that is stale for so long, while another one of its target speaks, is forgotten."""
-SILENT_BAD = timedelta(days=1)
-"""Where the target is taken as bad: silence is no recovery, and maybe it is the silent one that said so."""
 
 
 def debounce(rule: Rule, group: Group, now: datetime, before: Group | None = None, reader: Reader = ALWAYS) -> Group:
     """Let all members' time pass up to this moment. `before`: the group as it was last decided."""
-    passed = {}
-    for target in touched(group, now, before):
-        if (member := advance(group.members[target], rule, now, reader)) is not group.members[target]:
-            passed[target] = member
+    passed = {
+        target: advance(member, rule, now, reader)
+        for target, member, ahead in of_members(group, touched(group, now, before), rule, reader)
+        if ahead.deadline is not None and ahead.deadline <= now
+    }
     return replace(group, members={**group.members, **passed}) if passed else group
 
 
@@ -83,85 +78,6 @@ def advance(member: Member, rule: Rule, to: datetime, reader: Reader = ALWAYS, *
     return member
 
 
-def deadline(member: Member, rule: Rule, reader: Reader = ALWAYS) -> datetime | None:
-    """Give the next moment at which this member changes by itself."""
-    return _moments(member, rule, reader).deadline
-
-
-def unproven_end(member: Member, rule: Rule, now: datetime, reader: Reader = ALWAYS) -> datetime | None:
-    """Give when the member's window was over, where that was before `now` and nothing has shown since that it lasts."""
-    end = _moments(member, rule, reader).window_end
-    return end if end is not None and end <= now and not is_proven(member, rule, end) else None
-
-
-def looks(member: Member, rule: Rule, reader: Reader = ALWAYS) -> Sequence[datetime]:
-    """Give when to look at this member again: when it changes by itself, and when its window is over."""
-    return _moments(member, rule, reader).looks
-
-
-class _Moments(NamedTuple):
-    """Of a member: most decisions concern one member of many, and ask for those of all."""
-
-    rule: Rule
-    skew_seconds: float
-    listening_since: datetime | None
-    """Of the reader, where it counts: only what silence proves depends on it."""
-    deadline: datetime | None
-    window_end: datetime | None
-    looks: Sequence[datetime]
-
-
-def _moments(member: Member, rule: Rule, reader: Reader) -> _Moments:
-    found: _Moments | None = kept(member)
-    since = reader.listening_since if member.status is Health.UNKNOWN else None
-    if (
-        found is None
-        or found.rule is not rule
-        or found.skew_seconds != reader.skew_seconds
-        or found.listening_since != since
-    ):
-        changes, end = _deadline(member, rule, reader), window_end(member, rule, reader)
-        moments = [at for at in (changes, end) if at is not None]
-        found = _Moments(rule, reader.skew_seconds, since, changes, end, moments)
-        keep(member, found)
-    return found
-
-
-def _deadline(member: Member, rule: Rule, reader: Reader) -> datetime | None:
-    moments = [
-        signal.stale_at
-        for name, signal in member.signals.items()
-        if signal.stale_at is not None
-        and (signal.status is not Health.UNKNOWN or signal.resolved)
-        and (rule.signals is None or name in rule.signals)
-    ]
-    if len(member.signals) > 1:
-        moments += [at for name in member.signals if (at := _gone_at(member, name, rule)) is not None]
-    if (end := window_end(member, rule, reader)) is not None:
-        moments += [at for at in (_over(member, rule, end, reader),) if at is not None]
-    return min(moments, default=None)
-
-
-def window_end(member: Member, rule: Rule, reader: Reader = ALWAYS) -> datetime | None:
-    """Give when the member's window is over, proven or not; None: it has none that runs."""
-    window = member.window
-    if window is None or window.waiting_since is not None:
-        return None
-    return window.since + window_length(rule, reader, healthy=window.healthy)
-
-
-def is_proven(member: Member, rule: Rule, end: datetime) -> bool:
-    """Whether the member was seen as its window says at its end or later."""
-    return member.window is not None and proven(member, rule, end, healthy=member.window.healthy)
-
-
-def _over(member: Member, rule: Rule, end: datetime, reader: Reader) -> datetime | None:
-    """Give when the window runs out: at its end, or later where only silence shows that the member is bad."""
-    if is_proven(member, rule, end):
-        return end
-    return None if member.window is None or member.window.healthy else silence_proven(member, rule, end, reader)
-
-
 def _looked_at(member: Member, rule: Rule, at: datetime, reader: Reader, *, said: bool = False) -> Member:
     """Take the status as it is at this moment. A signal that has gone stale is Unknown from now on.
 
@@ -170,7 +86,7 @@ def _looked_at(member: Member, rule: Rule, at: datetime, reader: Reader, *, said
     if any(signal.stale_at is not None and signal.stale_at <= at for signal in member.signals.values()):
         member = replace(member, signals={name: _aged(signal, at) for name, signal in member.signals.items()})
     if len(member.signals) > 1:
-        gone = {name for name in member.signals if (end := _gone_at(member, name, rule)) is not None and end <= at}
+        gone = {name for name in member.signals if (end := forgotten_at(member, name, rule)) is not None and end <= at}
         if gone:
             member = replace(member, signals={key: one for key, one in member.signals.items() if key not in gone})
     status = combined(member, rule, at)
@@ -206,19 +122,6 @@ def _silent_from(signal: Signal, at: datetime) -> Signal:
     return replace(signal, stale_at=at) if stale else signal
 
 
-def _gone_at(member: Member, name: str, rule: Rule) -> datetime | None:
-    """When this signal is forgotten; None: not as things stand. One that the rule names is never."""
-    signal = member.signals[name]
-    if signal.stale_at is None or rule.signals is not None:
-        return None
-    if kind_of(rule).remembers(rule, name):
-        return None
-    at = signal.stale_at + (SILENT_BAD if member.settled is False else SILENT)
-    others = (one for key, one in member.signals.items() if key != name and one.stale_at is not None)
-    speaks = any(one.observed_at >= signal.stale_at and one.stale_at > at for one in others if one.stale_at)
-    return at if speaks else None
-
-
 def _wait(member: Member, at: datetime) -> Member:
     window = member.window
     if window is None or window.waiting_since is not None:
@@ -246,7 +149,7 @@ def _run_out(member: Member, rule: Rule, at: datetime, reader: Reader) -> Member
     window, end = member.window, window_end(member, rule, reader)
     if window is None or end is None or at < end:
         return member
-    over = _over(member, rule, end, reader)
+    over = runs_out(member, rule, end, reader)
     if over is None or at < over:
         return member
     settled = replace(member, settled=window.healthy, settled_at=end, unproven=False, window=None)

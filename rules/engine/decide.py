@@ -19,7 +19,8 @@ from rules.core.group import Group, Holding, OutboxEntry, updated
 from rules.core.reader import ALWAYS, Reader
 from rules.core.reasons import Held
 from rules.core.values import replace
-from rules.engine.debounce import debounce, looks, touched
+from rules.engine.deadlines import of_members
+from rules.engine.debounce import debounce, touched
 from rules.engine.evidence import Lack, ended, outdated, present, requeue_at, silent
 from rules.engine.guard import guard
 from rules.engine.notifications import notify
@@ -92,10 +93,11 @@ def decide(
         return Decision(replace(group, next_deadline=now), emits=tuple(kind.emits(rule, before, group, facts, now)))
     lacks = () if group.rule.startswith("@") else tuple(ended(rule, group, now, reader))
     group, desired, actions, emits, missing = _asked(rule, group, shared_group, now, file_guards, reader)
-    if desired.held is None:
-        desired = replace(desired, held=silent(lacks, now))
-    lacks = tuple(sorted({*lacks, *missing}))
-    desired = replace(desired, requeue_at=_first(desired.requeue_at, requeue_at(lacks, now)))
+    if lacks and desired.held is None:
+        desired = updated(desired, held=silent(lacks, now))
+    if lacks or missing:
+        lacks = tuple(sorted({*lacks, *missing}))
+        desired = updated(desired, requeue_at=_first(desired.requeue_at, requeue_at(lacks, now)))
     held = _holding(group, desired, now)
     if held is not None and held.reason == Held.AWAITING_APPROVAL and asked_anew(before, group):
         held = replace(held, since=now)  # what is shown is what is approved: another desired state is another hold
@@ -218,8 +220,12 @@ def _same(before: Holding | None, held: Holding) -> bool:
 def _next_deadline(
     rule: Rule, group: Group, requeue_at: datetime | None, now: datetime, before: Group, reader: Reader
 ) -> datetime | None:
-    members = [group.members[name] for name in touched(group, now, before)]
-    moments = [at for member in members for at in looks(member, rule, reader)]
+    moments = [
+        at
+        for _, _, ahead in of_members(group, touched(group, now, before), rule, reader)
+        for at in (ahead.deadline, ahead.window_end)
+        if at is not None
+    ]
     if before.next_deadline is not None:
         moments += [before.next_deadline] if now < before.next_deadline and group.rule.startswith("@") else []
     moments += [entry.retry_at for entry in group.outbox if entry.wanted]

@@ -17,7 +17,7 @@ from rules.core.group import Group, Member
 from rules.core.reader import ALWAYS, Reader
 from rules.core.reasons import Held
 from rules.core.values import replace
-from rules.engine.debounce import unproven_end
+from rules.engine.deadlines import is_unproven, of_members
 from rules.engine.outbox import on_its_way
 from rules.engine.signals import proofs, proven, silence_proven
 from rules.rulefile.model import Rule
@@ -134,14 +134,20 @@ def confirmed(
 
 def ended(rule: Rule, group: Group, now: datetime, reader: Reader = ALWAYS) -> Iterator[Lack]:
     """The looks that windows wait for that are over by now, and those at what has not been heard for too long."""
-    owns = {target: unproven_end(member, rule, now, reader) for target, member in group.members.items()}
-    ends = [end for end in owns.values() if end is not None]
-    for target, member in group.members.items():
-        yield from _unheard(rule, target, member)
-        if (own := owns[target]) is not None:
+    members = of_members(group, group.members, rule, reader)
+    ends = {
+        target: ahead.window_end
+        for target, member, ahead in members
+        if ahead.window_end is not None and is_unproven(member, rule, ahead.window_end, now)
+    }
+    for target, member, ahead in members:
+        if ahead.unheard:
+            yield from _unheard(rule, target, member)
+        if (own := ends.get(target)) is not None:
             yield from _looks(rule.signals, target, member, own, own)
         elif ends and len(group.members) <= MEMBERS_MAX:
-            yield from (lack for lack in _looks(rule.signals, target, member, max(ends), max(ends)) if lack.source)
+            last = max(ends.values())
+            yield from (lack for lack in _looks(rule.signals, target, member, last, last) if lack.source)
 
 
 def _unheard(rule: Rule, target: str, member: Member) -> Iterator[Lack]:

@@ -6,19 +6,25 @@ only heard such words can be stored later.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import fields
 from operator import attrgetter
 from typing import Any
 
 from rules.core.group import Group, Member
 
-_DATED = frozenset({"members", "position", "next_deadline", "later"})
+_DATED = frozenset({"members", "state", "position", "next_deadline", "later"})
 _rest = attrgetter(*(field.name for field in fields(Group) if field.name not in _DATED))
 
 
-def is_news(before: Group | None, after: Group) -> bool:
-    """Whether what people are shown, or what is decided by, is another; `before` None: the group was not known."""
+def is_news(before: Group | None, after: Group, dateless: Callable[[Any], object]) -> bool:
+    """Whether what people are shown, or what is decided by, is another; `before` None: the group was not known.
+
+    `dateless`: gives what of the kind's state is more than when things were seen.
+    """
     if before is None or before.members.keys() != after.members.keys() or _rest(before) != _rest(after):
+        return True
+    if before.state is not after.state and dateless(before.state) != dateless(after.state):
         return True
     return any(
         member is not (was := before.members[target]) and _says(member) != _says(was)

@@ -17,12 +17,23 @@ from rules.core.expiry import forget, next_end
 from rules.core.group import updated
 from rules.core.index import Index, pattern_of
 from rules.core.interests import Interest, listed, observed
-from rules.core.kind import RuleKind, all_of, itself, no, no_targets, none, not_asked, nothing, unchanged, yes
+from rules.core.kind import (
+    RuleKind,
+    all_of,
+    itself,
+    no,
+    no_targets,
+    none,
+    not_asked,
+    nothing,
+    unchanged,
+    yes,
+)
 from rules.core.reasons import Held
 from rules.core.values import replace
 from rules.limits.admission_queue import answered, queued
 from rules.limits.rates import PeerHealth, RateBucket, rate
-from rules.limits.state import LimiterGroup, LimiterState, Listed, QueuedRequest
+from rules.limits.state import LimiterGroup, LimiterState, Listed, QueuedRequest, dateless
 from rules.rulefile.guards import Guards
 from rules.rulefile.model import Rule
 from rules.rulefile.targets import encode_segment, matches
@@ -229,6 +240,7 @@ KIND: RuleKind[LimiterRule, LimiterState] = RuleKind(
     failed=unchanged,
     said=unchanged,
     reset=unchanged,
+    dateless=dateless,
     emits=emits,
     stands=no,
     asked=not_asked,

@@ -8,7 +8,8 @@ from datetime import datetime
 from typing import TypeAlias
 
 from bus.messages import AcquireRequest
-from rules.core.group import Group
+from rules.core.group import LONG_AGO, Group
+from rules.core.values import replace
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +62,11 @@ class LimiterState:
     """Tokens per second since then; None: no limit."""
     listed: Mapping[str, Listed] = field(default_factory=dict)
     """Peers by inventory."""
+
+
+def dateless(state: LimiterState) -> LimiterState:
+    """Give the state without the dates at which the peers were last listed."""
+    return replace(state, listed={name: replace(one, observed_at=LONG_AGO) for name, one in state.listed.items()})
 
 
 LimiterGroup: TypeAlias = Group[LimiterState]

@@ -16,7 +16,7 @@ from bus.messages import Health, Mode
 from rules.core.desired import PlannedAction
 from rules.core.group import Signal
 from rules.core.reasons import Because
-from rules.engine import debounce, decide, guard, observe, signals, unbroken
+from rules.engine import deadlines, debounce, decide, guard, observe, signals, unbroken
 from rules.engine import outbox as owe
 from rules.kinds.traffic import secondaries
 from rules.kinds.traffic.backends import BackendView
@@ -52,7 +52,7 @@ class Mutant:
 def _windows_a_twentieth_too_short(patch: pytest.MonkeyPatch) -> None:
     length = unbroken.window_length
     patch.setattr(
-        debounce, "window_length", lambda rule, reader, *, healthy: length(rule, reader, healthy=healthy) * 0.95
+        deadlines, "window_length", lambda rule, reader, *, healthy: length(rule, reader, healthy=healthy) * 0.95
     )
 
 
@@ -219,12 +219,12 @@ def _dry_run_goes_its_own_way(patch: pytest.MonkeyPatch) -> None:
     def shorter(rule: Any, reader: Any, *, healthy: bool) -> timedelta:
         return length(rule, reader, healthy=healthy) * (0.5 if rule.mode is Mode.DRY_RUN else 1)
 
-    patch.setattr(debounce, "window_length", shorter)
+    patch.setattr(deadlines, "window_length", shorter)
 
 
 def _windows_end_by_the_clock(patch: pytest.MonkeyPatch) -> None:
     """As in version 0.1.0: a window that ends inside an outage fires in it, or when it is over."""
-    patch.setattr(debounce, "is_proven", lambda *_: True)
+    patch.setattr(deadlines, "is_proven", lambda *_: True)
     _acts_against_the_present(patch)
 
 

@@ -12,7 +12,19 @@ from datetime import datetime
 from bus.messages import Action, ClusterTaints, Fact, Health, Mode, Observation, SetTaints, Taint
 from rules.core.desired import DesiredState, Evidence, PlannedAction
 from rules.core.interests import Interest, observed
-from rules.core.kind import RuleKind, all_of, itself, no, no_targets, none, not_asked, nothing, unchanged, yes
+from rules.core.kind import (
+    RuleKind,
+    all_of,
+    all_of_it,
+    itself,
+    no,
+    no_targets,
+    none,
+    not_asked,
+    nothing,
+    unchanged,
+    yes,
+)
 from rules.core.reasons import Because, Held
 from rules.core.values import replace
 from rules.kinds.cluster_taint.state import TaintGroup, TaintState
@@ -166,6 +178,7 @@ KIND: RuleKind[ClusterTaint, TaintState] = RuleKind(
     failed=unchanged,
     said=unchanged,
     reset=reset,
+    dateless=all_of_it,
     emits=says,
     stands=stands,
     asked=not_asked,

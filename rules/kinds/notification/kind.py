@@ -9,7 +9,19 @@ from bus.messages import Action, Fact, Health, Observation, iso
 from rules.core.desired import DesiredState, Notice
 from rules.core.group import with_state
 from rules.core.interests import Interest, observed
-from rules.core.kind import RuleKind, all_of, itself, no, no_targets, none, not_asked, nothing, unchanged, yes
+from rules.core.kind import (
+    RuleKind,
+    all_of,
+    all_of_it,
+    itself,
+    no,
+    no_targets,
+    none,
+    not_asked,
+    nothing,
+    unchanged,
+    yes,
+)
 from rules.core.reasons import Because
 from rules.kinds.notification.state import NotificationGroup, NotificationState
 from rules.rulefile.model import Notification, UnknownAs
@@ -99,6 +111,7 @@ KIND: RuleKind[Notification, NotificationState] = RuleKind(
     failed=unchanged,
     said=unchanged,
     reset=reset,
+    dateless=all_of_it,
     emits=nothing,
     stands=no,
     asked=not_asked,

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
 
 from bus.messages import Health, RouteRef
 from rules.core.group import Member
@@ -15,8 +15,7 @@ from rules.kinds.traffic.state import RouteState, TrafficGroup
 from rules.rulefile.model import BackendRule, Distribution, TrafficFailover
 
 
-@dataclass(frozen=True, slots=True)
-class BackendView:
+class BackendView(NamedTuple):
     """One backend with all that a decision needs to know of it."""
 
     service: str

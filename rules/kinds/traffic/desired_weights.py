@@ -8,10 +8,11 @@ through a dip that is tolerated; whoever does not serve must be healthy now to b
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
 from bus.messages import Health, RouteRef, SetWeights
 from rules.core.desired import PlannedAction
+from rules.core.group import LONG_AGO, updated
 from rules.core.reasons import Because, Held
 from rules.core.values import replace
 from rules.kinds.traffic import backend_backoff as traffic_backoff
@@ -41,7 +42,6 @@ from rules.rulefile.route_fleet import of_object, too_long
 
 _SAFE = (*HOME, Because.TRIAL_FAILED, Because.BY_HAND)
 """What no guard stops: neither does one the end of a trial, or a person."""
-LONG_AGO = datetime.min.replace(tzinfo=UTC)
 
 
 def uneven(group: TrafficGroup, weights: Mapping[str, int]) -> bool:
@@ -85,7 +85,8 @@ def _weights(rule: TrafficFailover, group: TrafficGroup, ref: RouteRef, now: dat
     backends = backends_of(rule, group, route, ref, now)
     if not backends:
         return NOTHING
-    if missing := [backend.service for backend in backends if backend.service not in dict(route.backends)]:
+    there = dict(route.backends)
+    if missing := [backend.service for backend in backends if backend.service not in there]:
         return DesiredWeights(held=(Held.ROUTE_UNUSABLE, f"{ref.object} has no backend {missing[0]}"))
     name = primary_name(rule, route, [backend.service for backend in backends])
     primary = next((backend for backend in backends if backend.service == name), None)
@@ -102,13 +103,13 @@ def _weights(rule: TrafficFailover, group: TrafficGroup, ref: RouteRef, now: dat
         return desired
     in_order = {backend.service: desired.weights[backend.service] for backend in backends}
     desired = _fitted(route, replace(desired, weights=in_order), ref)
-    return desired if desired.weights is None else replace(desired, because=_why(route, desired.weights, desired))
+    return desired if desired.weights is None else updated(desired, because=_why(route, desired.weights, desired))
 
 
 def _fitted(route: RouteState, desired: DesiredWeights, ref: RouteRef) -> DesiredWeights:
     """The weights as the route takes them."""
     if desired.weights is None or (weights := route_state.summed(ref, route, desired.weights)) is not None:
-        return desired if desired.weights is None else replace(desired, weights=weights)
+        return desired if desired.weights is None else updated(desired, weights=weights)
     others = ", ".join(sorted({service for service, _ in route.backends if service not in desired.weights}))
     return DesiredWeights(
         held=(Held.ROUTE_UNUSABLE, f"{ref.object}: {others}, no backends of the rule, have all of the weight")

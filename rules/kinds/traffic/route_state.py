@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
+from functools import lru_cache
 
 from bus.json_text import parsed
 from bus.messages import LOAD_BALANCERS, Action, Fact, Mode, Route, RouteRef, SetWeights
-from bus.messages.routes import WEIGHT_MAX
+from bus.messages.routes import WEIGHT_MAX, RouteKind
 from rules.core.group import with_state
 from rules.core.values import replace
 from rules.kinds.traffic.apportion import apportion
@@ -22,13 +23,17 @@ HEALTHY_ANNOTATION = "reactor/healthy-weights"
 
 def route_ref(rule: TrafficFailover, object_: str) -> RouteRef:
     """Give the route that a group is about, from its object (`east/shop/TrafficSplit/checkout`)."""
-    if rule.route.kind in LOAD_BALANCERS:
-        return RouteRef(kind=rule.route.kind, name=rule.route.name or "")
+    route = rule.route
+    if route.kind in LOAD_BALANCERS:
+        return RouteRef(kind=route.kind, name=route.name or "")
+    return _ref(object_, route.kind, route.custom_kind or "", route.rule)
+
+
+@lru_cache(maxsize=65_536)
+def _ref(object_: str, kind: RouteKind, custom_kind: str, rule: int | str | None) -> RouteRef:
+    """Every decision asks for it, and it is always the same."""
     cluster, namespace, _, name = object_.split("#")[0].split("/")
-    return RouteRef(
-        cluster=cluster, kind=rule.route.kind, custom_kind=rule.route.custom_kind or "", namespace=namespace, name=name,
-        rule=rule.route.rule,
-    )  # fmt: skip
+    return RouteRef(cluster=cluster, kind=kind, custom_kind=custom_kind, namespace=namespace, name=name, rule=rule)
 
 
 def observe(rule: TrafficFailover, group: TrafficGroup, fact: Fact, now: datetime) -> TrafficGroup:

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TypeAlias
 
-from rules.core.group import Group
+from rules.core.group import LONG_AGO, Group
+from rules.core.values import replace
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +142,12 @@ class TrafficState:
     """When that step was carried out."""
     failover: FailoverState | None = None
     """None: nothing has failed yet, and nobody has taken the traffic in hand."""
+
+
+def dateless(state: TrafficState) -> TrafficState:
+    """Give the state without the date at which the route was last seen."""
+    route = state.route
+    return state if route is None else replace(state, route=replace(route, observed_at=LONG_AGO))
 
 
 TrafficGroup: TypeAlias = Group[TrafficState]

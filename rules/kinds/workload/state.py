@@ -10,6 +10,7 @@ from typing import Literal, TypeAlias
 from bus.messages import Health, Taint
 from rules.core.group import Group
 from rules.core.timers import Stopwatch
+from rules.core.values import replace
 
 Cause = Literal["Cluster", "Application"]
 
@@ -159,4 +160,12 @@ class WorkloadState:
 
 UNLISTED = WorkloadState()
 """Of a workload that no inventory has spoken of."""
+
+
+def dateless(state: WorkloadState) -> WorkloadState:
+    """Give the state without the dates at which the workload, its copies and the clusters were last listed."""
+    clusters = {name: replace(one, observed_at=None, said_at={}) for name, one in state.clusters.items()}
+    return replace(state, clusters=clusters, listed_at=None, copy_seen={})
+
+
 WorkloadGroup: TypeAlias = Group[WorkloadState]

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal, TypeAlias
 
-from rules.core.group import Group
+from rules.core.group import LONG_AGO, Group
 from rules.core.timers import Stopwatch
+from rules.core.values import replace
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +137,11 @@ class ZoneState:
     """The last return of each zone; none of one that a person has brought back."""
     left_open: Mapping[str, str] = field(default_factory=dict)
     """Zones that a person has brought back, and who: the rule isolates none of them before it was well once."""
+
+
+def dateless(state: ZoneState) -> ZoneState:
+    """Give the state without the date at which the zones were last seen."""
+    return state if state.seen is None else replace(state, seen=replace(state.seen, observed_at=LONG_AGO))
 
 
 ZoneGroup: TypeAlias = Group[ZoneState]

@@ -22,7 +22,7 @@ from reactor.execute import executor
 from reactor.execute.cancellation import CancellationCheck
 from reactor.execute.intent import Intent
 from rules.core.group import Group
-from rules.engine import debounce, decide
+from rules.engine import deadlines, decide
 from rules.engine import observe as facts_in
 from rules.engine.decide import Decision
 from rules.engine.groups import GroupStore
@@ -143,7 +143,7 @@ def owed_forgotten(patch: pytest.MonkeyPatch) -> None:
 
 def without_evidence(patch: pytest.MonkeyPatch) -> None:
     """Windows run out by the clock, whatever is seen when they are over."""
-    patch.setattr(debounce, "is_proven", lambda *_: True)
+    patch.setattr(deadlines, "is_proven", lambda *_: True)
     patch.setattr(decide, "present", lambda *seen: (seen[3], ()))
 
 

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from bus.messages import Cluster, Health, Observation
 from rules.catalog import new_group
 from rules.core.group import Group, Member, Signal
-from rules.engine.debounce import advance, deadline, heard
+from rules.engine.deadlines import deadline
+from rules.engine.debounce import advance, heard
 from rules.engine.decide import decide
 from rules.engine.group_codec import dump, load
 from rules.engine.signals import combined

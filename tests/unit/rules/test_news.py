@@ -1,16 +1,19 @@
-"""What moves dates alone is no news; a copy with other fields is what dataclasses.replace gives."""
+"""What moves dates alone is no news: a group that has heard nothing else is stored later."""
 
 from __future__ import annotations
 
-import dataclasses
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from bus.messages import Health
-from rules.core.group import Group, Holding, Member, NoState, Signal, Window, keep, kept
+from bus.messages import Backend, Cluster, Fact, Health, Route, Workload, WorkloadCopy, ZoneInventory, Zones
+from rules import loader
+from rules.core.group import Group, Holding, Member, NoState, Signal, Window
+from rules.core.kind import all_of_it
 from rules.core.values import replace
+from rules.engine.groups import GroupStore
 from rules.engine.news import is_news
+from rules.engine.routing import Routing
 
 AT = datetime(2026, 1, 1, tzinfo=UTC)
 LATER = AT + timedelta(seconds=30)
@@ -23,7 +26,7 @@ def _group(**changes: object) -> Group:
 
 def test_a_word_that_is_said_again_is_no_news() -> None:
     again = _group(signals={"ready": Signal(Health.HEALTHY, LATER, LATER + timedelta(seconds=90), detail="2 ready")})
-    assert not is_news(_group(), replace(again, position=7, next_deadline=LATER))
+    assert not is_news(_group(), replace(again, position=7, next_deadline=LATER), all_of_it)
 
 
 @pytest.mark.parametrize(
@@ -40,16 +43,49 @@ def test_a_word_that_is_said_again_is_no_news() -> None:
     ],
 )
 def test_whatever_else_changes_is_news(group: Group) -> None:
-    assert is_news(_group(), group)
-    assert is_news(None, group)
+    assert is_news(_group(), group, all_of_it)
+    assert is_news(None, group, all_of_it)
 
 
-def test_a_copy_is_what_the_standard_library_gives_and_keeps_nothing_that_was_computed() -> None:
-    member = _group().members["a"]
-    keep(member, "computed")
-    copy = replace(member, status=Health.UNHEALTHY)
-    assert copy == dataclasses.replace(member, status=Health.UNHEALTHY)
-    assert (kept(member), kept(copy)) == ("computed", None)
-    assert replace(NoState()) == NoState()
-    with pytest.raises(KeyError):
-        replace(member, stauts=Health.UNHEALTHY)
+RULES = """
+apiVersion: reactor/v1
+rules:
+- name: route
+  kind: TrafficFailover
+  mode: Enforce
+  route: {cluster: east, kind: TrafficSplit, namespace: shop, name: checkout}
+  backends: [{service: checkout}, {service: checkout-west, target: service/west/shop/checkout}]
+- name: workload
+  kind: WorkloadFailover
+  mode: Enforce
+  carrier: Kubernetes
+  resourceSelectors: [{apiVersion: apps/v1, kind: Deployment, namespace: shop, name: checkout}]
+  placement: {clusterAffinity: {clusterNames: [m1, m2]}}
+- name: zone
+  kind: ZoneIsolation
+  mode: Enforce
+  cluster: east
+  zones: [{name: a}, {name: b}]
+  steps: [Fence, Verify]
+"""
+LISTED: tuple[Fact, ...] = (
+    Route(
+        cluster="east", kind="TrafficSplit", namespace="shop", name="checkout",
+        backends=(Backend(service="checkout", weight=1), Backend(service="checkout-west", weight=0)), observed_at=AT,
+    ),
+    Workload(
+        namespace="shop", kind="Deployment", name="checkout", replicas=2, clusters={"m1": 2}, observed_at=AT
+    ),
+    WorkloadCopy(namespace="shop", kind="Deployment", name="checkout", cluster="m1", replicas=2, observed_at=AT),
+    Cluster(name="m1", observed_at=AT),
+    Zones(cluster="east", zones={"a": ZoneInventory(nodes=3, healthy_nodes=3)}, observed_at=AT),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("fact", LISTED, ids=lambda fact: type(fact).__name__)
+def test_inventory_that_says_the_same_again_is_no_news(fact: Fact) -> None:
+    store = GroupStore(Routing(loader.load([("rules.yaml", RULES)]).rules))
+    assert any(decision.news for decision in store.apply([fact], AT, [1]))
+    again = store.apply([fact.model_copy(update={"observed_at": LATER})], LATER, [2])
+    assert again
+    assert not any(decision.news for decision in again)

@@ -1,0 +1,112 @@
+"""When members change by themselves, and when their windows are over: what time alone will do.
+
+Most decisions concern one member of many and ask for the moments of all, so they are kept with each member.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from bus.messages import Health
+from rules.catalog import kind_of
+from rules.core.group import Group, Member, keep, kept
+from rules.core.reader import ALWAYS, Reader
+from rules.engine.signals import proven, silence_proven
+from rules.engine.unbroken import window_length
+from rules.rulefile.model import Rule
+
+SILENT = timedelta(hours=1)
+"""A signal that is stale for so long, while another one of its target speaks, is forgotten."""
+SILENT_BAD = timedelta(days=1)
+"""Where the target is taken as bad: silence is no recovery, and maybe it is the silent one that said so."""
+
+
+class Deadlines(NamedTuple):
+    """What is to come of one member, as its rule and the reader of its facts are now."""
+
+    rule: Rule
+    reader: Reader
+    deadline: datetime | None
+    """When it changes by itself."""
+    window_end: datetime | None
+    """When its window is over, proven or not; None: it has none that runs."""
+    unheard: bool
+    """Whether a source has been silent for too long: maybe it only did not get through."""
+
+
+def deadlines(member: Member, rule: Rule, reader: Reader) -> Deadlines:
+    """Give what is to come of a member; kept with it, so that it is computed once."""
+    found: Deadlines | None = kept(member)
+    if found is None or found.rule is not rule or (found.reader is not reader and found.reader != reader):
+        end = window_end(member, rule, reader)
+        unheard = any(one.source and one.status_before is not None for one in member.signals.values())
+        found = Deadlines(rule, reader, _deadline(member, rule, end, reader), end, unheard)
+        keep(member, found)
+    return found
+
+
+def of_members(group: Group, targets: Iterable[str], rule: Rule, reader: Reader) -> list[tuple[str, Member, Deadlines]]:
+    """Give what is to come of these members."""
+    members = group.members
+    return [(target, member := members[target], deadlines(member, rule, reader)) for target in targets]
+
+
+def deadline(member: Member, rule: Rule, reader: Reader = ALWAYS) -> datetime | None:
+    """Give the next moment at which this member changes by itself."""
+    return deadlines(member, rule, reader).deadline
+
+
+def is_unproven(member: Member, rule: Rule, end: datetime, now: datetime) -> bool:
+    """Whether the member's window was over by now, at `end`, and nothing has shown since that it lasts."""
+    return end <= now and not is_proven(member, rule, end)
+
+
+def window_end(member: Member, rule: Rule, reader: Reader = ALWAYS) -> datetime | None:
+    """Give when the member's window is over, proven or not; None: it has none that runs."""
+    window = member.window
+    if window is None or window.waiting_since is not None:
+        return None
+    return window.since + window_length(rule, reader, healthy=window.healthy)
+
+
+def is_proven(member: Member, rule: Rule, end: datetime) -> bool:
+    """Whether the member was seen as its window says at its end or later."""
+    return member.window is not None and proven(member, rule, end, healthy=member.window.healthy)
+
+
+def runs_out(member: Member, rule: Rule, end: datetime, reader: Reader) -> datetime | None:
+    """Give when the window runs out: at its end, or later where only silence shows that the member is bad."""
+    if is_proven(member, rule, end):
+        return end
+    return None if member.window is None or member.window.healthy else silence_proven(member, rule, end, reader)
+
+
+def forgotten_at(member: Member, name: str, rule: Rule) -> datetime | None:
+    """When this signal is forgotten; None: not as things stand. One that the rule names is never."""
+    signal = member.signals[name]
+    if signal.stale_at is None or rule.signals is not None:
+        return None
+    if kind_of(rule).remembers(rule, name):
+        return None
+    at = signal.stale_at + (SILENT_BAD if member.settled is False else SILENT)
+    others = (one for key, one in member.signals.items() if key != name and one.stale_at is not None)
+    speaks = any(one.observed_at >= signal.stale_at and one.stale_at > at for one in others if one.stale_at)
+    return at if speaks else None
+
+
+def _deadline(member: Member, rule: Rule, end: datetime | None, reader: Reader) -> datetime | None:
+    signals = member.signals
+    found = [
+        signal.stale_at
+        for name, signal in signals.items()
+        if signal.stale_at is not None
+        and (signal.status is not Health.UNKNOWN or signal.resolved)
+        and (rule.signals is None or name in rule.signals)
+    ]
+    if len(signals) > 1:
+        found += [at for name in signals if (at := forgotten_at(member, name, rule)) is not None]
+    if end is not None and (over := runs_out(member, rule, end, reader)) is not None:
+        found.append(over)
+    return min(found, default=None)
