@@ -59,7 +59,7 @@ class EmbeddedServer:
         """Raises NoBinary, FolderInUse, ServerExited."""
         try:
             await self.start()
-        except BaseException:
+        except BaseException:  # a cancellation too: a server that nobody ends would go on
             await self.__aexit__()
             raise
         return self

@@ -95,14 +95,14 @@ class FailFastClient(Client):
             self._transport = PromptTransport(lambda: self.leaving)
         try:
             await super()._connect_to_server(s)
-        except Exception:
+        except Exception:  # whatever it is: a cancellation that it took the place of comes first
             _heed_cancellation()
             raise
 
     async def _process_connect_init(self) -> None:
         try:
             await super()._process_connect_init()
-        except Exception:
+        except Exception:  # as above
             _heed_cancellation()
             raise
 

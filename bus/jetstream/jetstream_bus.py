@@ -231,7 +231,7 @@ class JetStreamBus:
             subscription = await self.connection.client.subscribe(subject, cb=start)
             try:
                 await self._flush()
-            except BaseException:
+            except BaseException:  # a cancellation too: nobody is given what ends the subscription
                 await subscription.unsubscribe()
                 raise
         except (Error, TimeoutError) as error:

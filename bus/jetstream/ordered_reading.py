@@ -45,7 +45,7 @@ class OrderedReading:
         self._unwatch = self._connection.watch(self._bell.set)
         try:
             await self._open()
-        except BaseException:
+        except BaseException:  # a cancellation too: `async with` ends only what it has begun
             await self.__aexit__()
             raise
         self._looking = asyncio.create_task(self._look_for_more())
@@ -157,7 +157,7 @@ class OrderedReading:
         try:
             await consumer.start(self._stream, self._subject, self._after)
             await self._check_stream()  # afterwards: a consumer of any stream before falls silent
-        except BaseException:
+        except BaseException:  # a cancellation too: the server would go on sending
             await consumer.stop()
             raise
         self._consumer = consumer

@@ -91,7 +91,7 @@ async def _shown(watched: Watched, showing: Coroutine[None, None, None]) -> None
     following = asyncio.create_task(watched.follow())
     try:
         await showing
-    except Exception:
+    except Exception:  # whatever it is, what follows the bus must not keep the process
         following.cancel()
         raise
     sys.stdout.flush()

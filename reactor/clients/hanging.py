@@ -51,7 +51,7 @@ async def unless_hung(
     except TimeoutError as error:
         await _left(task, close)
         raise ApiUnavailable(f"{what} got no answer within {WAIT_SECONDS:g} s") from error
-    except BaseException:
+    except BaseException:  # a cancellation too: the call would go on, and its answer stay open
         await _left(task, close)
         raise
     return task.result()

@@ -102,8 +102,7 @@ class Decider:
             await self.fleet.release(number)
         except (OwnershipLost, BusError) as error:
             log.warning("partition %d was not handed over cleanly: %s", number, error)
-        except Exception:
-            # A mistake of ours in one partition: the others are handed over all the same, and this process goes on.
+        except Exception:  # a mistake of ours in one partition: the others are handed over all the same
             log.exception("partition %d was not handed over cleanly", number)
 
     async def _reap(self) -> None:
@@ -118,7 +117,7 @@ class Decider:
                 log.warning("%s", lost)
             except BusError as error:
                 log.warning("partition %d starts again: %s", number, error)
-            except Exception:
+            except Exception:  # a mistake of ours in one partition must not end the others
                 log.exception("partition %d failed, and starts again", number)
 
     def _measure(self) -> None:

@@ -128,8 +128,7 @@ class Executor:
         except asyncio.CancelledError:
             await _later(work, delivery, AT_ONCE)  # a clean stop: the next executor takes it up now
             raise
-        except Exception:
-            # A mistake of ours must not end the loop with all that is in hands.
+        except Exception:  # a mistake of ours must not end the loop with all that is in hands
             log.exception("action waits: it could not be worked on", extra={"subject": delivery.subject})
             await _later(work, delivery, AGAIN)
         finally:
@@ -232,8 +231,7 @@ class Executor:
         reach("executor.before-write")
         try:
             outcome = await self._carry_out(action, context)
-        except Exception as error:
-            # A mistake of ours must not end the loop with all that is in hands; the rule's status says it, and retries.
+        except Exception as error:  # a mistake of ours must not end the loop; the rule's status says it, and retries
             log.exception("could not carry out", extra={"id": action.id})
             return self._outcome(action, "Failed", reason="InternalError", detail=repr(error)[:DETAIL_MAX])
         reach("executor.after-write")

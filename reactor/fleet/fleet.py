@@ -293,8 +293,7 @@ async def _keep(loop: Callable[[], Awaitable[None]]) -> None:
             await loop()
         except BusError as error:
             log.warning("the fleet waits for the bus: %s", error)
-        except Exception as error:
-            # Without this loop we would be deaf, or dead to the others, and nothing would say so.
+        except Exception as error:  # without this loop we would be deaf, or dead to the others, in silence
             telemetry.loop_failures.labels("fleet", type(error).__name__).inc()
             log.exception("a loop of the fleet failed, and starts again")
         await asyncio.sleep(LOOK)

@@ -113,7 +113,7 @@ class App:
         self._files = RuleFiles(self.settings)
         try:
             await self._start(self._files)
-        except BaseException:
+        except BaseException:  # a cancellation too: `async with` ends only what it has begun
             await self._stack.aclose()
             raise
         return self
@@ -245,7 +245,7 @@ class App:
         await self._end_shift()
         try:
             await self._patiently(context, rules)
-        except Exception as error:
+        except Exception as error:  # a mistake of ours too: without roles nothing would fail over
             await self._back_to(context, before)
             raise ReactorError(f"{type(error).__name__}: {error}") from error
         self._listen_for(rules)
@@ -253,7 +253,7 @@ class App:
     async def _back_to(self, context: ProcessContext, rules: RuleSet) -> None:
         try:
             await self._patiently(context, rules)
-        except Exception:
+        except Exception:  # a process without roles must end, whatever the reason
             self._broken.set()
             raise
         self._listen_for(rules)

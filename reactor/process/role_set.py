@@ -107,7 +107,7 @@ class RoleSet:
                 await self._router()
             if "observer" in self._roles:
                 await self._observer()
-        except BaseException:
+        except BaseException:  # a cancellation too: `async with` ends only what it has begun
             await self._stack.aclose()
             raise
         return self

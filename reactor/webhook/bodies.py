@@ -60,8 +60,8 @@ class Bodies:
                 raise
             except (OSError, EOFError, ValueError) as error:
                 raise _ended(await self._exit_code(), self._memory_bytes) from error
-            except BaseException:
-                await self.close()  # the next answer would be this body's
+            except BaseException:  # a cancellation: the next answer would be this body's
+                await self.close()
                 raise
 
     async def close(self) -> None:

@@ -64,8 +64,7 @@ if __name__ == "__main__":
         main()
     except MemoryError:
         os._exit(OUT_OF_MEMORY)
-    except BaseException as error:
-        # What pydantic's parser, in Rust, makes of an allocation that Python refused.
+    except BaseException as error:  # what pydantic's parser, in Rust, makes of an allocation that Python refused
         if type(error).__name__ == "PanicException":
             os._exit(OUT_OF_MEMORY)
         raise

@@ -78,7 +78,7 @@ class Connections:
                 bound = socket.create_server((host, address[1]), family=family, backlog=BACKLOG)
                 counted = _Counted(bound, self.accepted)
                 listening.servers.append(await loop.create_server(self, sock=counted, backlog=BACKLOG, **options))
-        except BaseException:
+        except BaseException:  # a cancellation too: addresses that were bound already stay bound
             listening.close()
             raise
         return listening

@@ -76,8 +76,8 @@ def read(text: str) -> Query:
         return Query("an offset is a duration")
     try:
         tree = promql.parse(text)
-    except BaseException as error:
-        if not isinstance(error, ValueError) and type(error).__name__ != "PanicException":  # of Rust: no Exception
+    except BaseException as error:  # a panic of Rust is no Exception; anything else goes on
+        if not isinstance(error, ValueError) and type(error).__name__ != "PanicException":
             raise
         message = str(error).strip().partition("\n")[0]
         unknown = _UNKNOWN_FUNCTION.search(message)

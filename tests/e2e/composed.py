@@ -246,7 +246,7 @@ async def composed(folder: Path) -> AsyncIterator[Composed]:
         try:
             await here.up()
             yield here
-        except BaseException:
+        except BaseException:  # whatever the test failed by, a cancellation by its time limit too
             for name in here.running:
                 print(f"--- {name}:", here.log(name)[-3000:], sep="\n")
             raise

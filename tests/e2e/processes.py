@@ -37,7 +37,7 @@ class Child:
     async def __aenter__(self) -> Self:
         try:
             await self.start()
-        except BaseException:
+        except BaseException:  # a cancellation too: `async with` ends only what it has begun
             self.show()
             await self.kill()
             raise

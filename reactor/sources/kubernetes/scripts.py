@@ -68,8 +68,8 @@ class Script:
                 return HealthVerdict(Health(answer["status"]), answer["detail"])
             except (Ended, Retryable, SettingsError) as error:
                 why = f"health.{self._language}: {error}"
-            except BaseException:
-                await self._end()  # the next answer would be this object's
+            except BaseException:  # a cancellation: the next answer would be this object's
+                await self._end()
                 raise
             await self._end()
         telemetry.source_errors.labels(self._source, "ScriptEnded").inc()
@@ -90,7 +90,7 @@ class Script:
         try:
             first = {"language": self._language, "script": self._text}
             answer = await self._asked(process, first, START_SECONDS)
-        except BaseException:
+        except BaseException:  # a cancellation too: nobody else knows this process
             await _killed(process)
             raise
         if "refused" in answer:

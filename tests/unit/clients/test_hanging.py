@@ -60,7 +60,7 @@ async def test_a_slow_answer_of_a_server_that_answers_others_is_waited_for() -> 
 
     async def slow() -> str:
         while server.asked < 5:
-            await asyncio.sleep(0.01)
+            await asyncio.sleep(0)
         return "all of it"
 
     assert await unless_hung(slow(), server.ask, closed, what="GET /x") == "all of it"

@@ -141,17 +141,16 @@ async def test_after_a_time_out_one_action_at_a_time_is_tried_until_one_is_answe
 
 
 async def test_a_refusal_at_once_is_an_answer() -> None:
-    some, over = Slots(CONCURRENCY, Clock()), asyncio.Event()
+    some, at_work = Slots(CONCURRENCY, Clock()), asyncio.Barrier(2)
 
     async def refused() -> Outcome:
         return answer(to("busy"), "ApiUnavailable")
 
     async def hang() -> Outcome:
-        await over.wait()
+        await at_work.wait()  # until both are at work
         return answer(to("busy"))
 
     await some.run(to("busy"), refused)
-    both = [asyncio.create_task(some.run(to("busy"), hang)) for _ in range(2)]
-    await asyncio.sleep(0.05)
-    over.set()
-    assert [one.status for one in await asyncio.gather(*both)] == ["Done", "Done"]
+    async with asyncio.timeout(60):
+        both = await asyncio.gather(*(some.run(to("busy"), hang) for _ in range(2)))
+    assert [one.status for one in both] == ["Done", "Done"]

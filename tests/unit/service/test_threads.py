@@ -64,11 +64,16 @@ async def test_files_are_read_while_all_calls_to_clouds_hang() -> None:
 
 def test_a_call_that_hangs_does_not_keep_the_process() -> None:
     hangs = """
-import asyncio, time
+import asyncio, threading, time
 from reactor.runtime.threads import Threads
+begun = threading.Event()
+def hang():
+    begun.set()
+    time.sleep(600)
 async def main():
-    task = asyncio.create_task(Threads("x", 1).run(lambda: time.sleep(600)))
-    await asyncio.sleep(0.1)
+    task = asyncio.create_task(Threads("x", 1).run(hang))
+    while not begun.is_set():
+        await asyncio.sleep(0)
     task.cancel()
 asyncio.run(main())
 """

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
 from types import SimpleNamespace
-from typing import Any, TypeVar, cast
+from typing import Any, cast
 
 import pytest
 
@@ -17,11 +16,9 @@ from reactor.sources.probes.cluster_probe import TRIES, answer
 from reactor.sources.publisher import HealthPublisher
 from reactor.sources.source_context import SourceContext
 from rules.rulefile.sources import ClusterProbe
-from tests.clock import HandClock
-from tests.simulation.fleet.loop import VirtualLoop
+from tests.clock import HandClock, on_virtual_time
 from tests.unit.sources.test_publisher import Bus
 
-T = TypeVar("T")
 H, U, N = Health.HEALTHY, Health.UNHEALTHY, Health.UNKNOWN
 Answers = dict[str, int | Exception | None]
 
@@ -45,17 +42,6 @@ class Api:
         if isinstance(found, Exception):
             raise found
         return found
-
-
-def on_virtual_time(running: Coroutine[Any, Any, T]) -> T:
-    """Run it so that a busy machine does not decide which try is in time. Nothing of it may go on afterwards."""
-    loop = VirtualLoop()
-    try:
-        found = loop.run_until_complete(running)
-        assert asyncio.all_tasks(loop) == set()
-    finally:
-        loop.close()
-    return found
 
 
 def read(*tries: Answers) -> tuple[cluster_probe.ProbeResult, Api]:

@@ -122,7 +122,7 @@ async def test_when_the_bus_has_lost_facts_all_that_stands_is_told_again_at_once
             for wake in wakers:
                 wake()
             while len(bus.taken) < 6:
-                await asyncio.sleep(0.01)
+                await asyncio.sleep(0)
     finally:
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
