@@ -1,8 +1,8 @@
 """Whether a LIST may be believed that lacks most of what stood a moment ago.
 
 An API server that has just started, whose cache or backup is not complete, answers 200 with few objects or none. So a
-LIST that lacks more than half of them is believed only when others have said the same for long enough. What a watch
-says is deleted is believed at once.
+LIST that lacks more than half of them is believed only when others have said the same for long enough, and none that
+lacks an object which is there when it is read alone. What a watch says is deleted is believed at once.
 """
 
 from __future__ import annotations
@@ -33,23 +33,34 @@ class Doubt:
         self.keys: Set[Key] = frozenset()
         """Objects that stood a moment ago, and that the last LIST lacks."""
 
-    def listed(self, stood: Set[Key], found: Set[Key], now: float) -> Set[Key]:
-        """Take note of a LIST. Gives what it lacks and is not believed to be gone. `now`: monotonic, in seconds."""
+    def listed(self, stood: Set[Key], found: Set[Key], now: float, *, there: Key | None = None) -> Set[Key]:
+        """Take note of a LIST. Gives what it lacks and is not believed to be gone. `now`: monotonic, in seconds.
+
+        `there`: one of the objects that it lacks was found when it was read alone.
+        """
         lacking = stood - found
-        if len(stood) < OBJECTS_MIN or 2 * len(lacking) <= len(stood):
+        if there is None and (len(stood) < OBJECTS_MIN or 2 * len(lacking) <= len(stood)):
             return self._settled(f"{len(lacking)} of {len(stood)} objects are missing now", believed=False)
         if not self.keys:
+            self._begun(f"{len(lacking)} of {len(stood)} are missing", there)
+        if not self.keys or there is not None:
             self._lists, self._since = 0, now
-            telemetry.lists_doubted.labels(self._where["cluster"]).inc()
-            log.warning(
-                "a list lacks most objects that were there a moment ago: it is believed after %d lists over %g s",
-                LISTS, SECONDS, extra={**self._where, "reason": f"{len(lacking)} of {len(stood)} are missing"},
-            )  # fmt: skip
         self._lists += 1
         if self._lists >= LISTS and now - self._since >= SECONDS:
             return self._settled(f"{len(lacking)} objects are gone", believed=True)
         self.keys = lacking
         return lacking
+
+    def _begun(self, missing: str, there: Key | None) -> None:
+        telemetry.lists_doubted.labels(self._where["cluster"]).inc()
+        if there is not None:
+            reason = f"{missing}, and {there.name} is there when it is read alone"
+            log.warning("a list lacks what is there: it is not believed", extra={**self._where, "reason": reason})
+            return
+        log.warning(
+            "a list lacks most objects that were there a moment ago: it is believed after %d lists over %g s",
+            LISTS, SECONDS, extra={**self._where, "reason": missing},
+        )  # fmt: skip
 
     def seen(self, key: Key) -> None:
         """Take note that a watch has said what became of an object."""

@@ -8,8 +8,8 @@ relist, the difference to what was known is told as one batch, so that nobody de
 `seen` says until when the server has proved that the copy is true, or that it cannot be believed now. A source dates
 what it repeats accordingly, and falls silent where nobody vouches for it: silence is what makes a target Unknown. An
 event, a bookmark and the orderly end of a watch prove it for the moment at which they came, a LIST for that at which it
-was asked for. A LIST that lacks most of what was there is doubted (`doubt.py`). After a standstill of this process
-only a new LIST proves anything.
+was asked for. A LIST that lacks most of what was there, or what is there when it is read alone, is doubted
+(`doubt.py`). After a standstill of this process only a new LIST proves anything.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from reactor.clients.changes import ChangeType, Key, ObjectChange, ReadInterval,
 from reactor.clients.doubt import AGAIN_SECONDS, Doubt
 from reactor.clients.hanging import Hung
 from reactor.clients.kubernetes_port import ApiUnavailable, JsonObject, NotFound
+from reactor.clients.read_alone import found_alone
 from reactor.clients.watching import Expired, Silent, WatchApi
 from reactor.runtime import telemetry
 from reactor.runtime.clock import Clock
@@ -248,7 +249,9 @@ class Reflector:
                 await self._take(item, found, changes)
         if self._clock.standstill.ended_at > look.began:
             return  # nobody knows how old this is: it is listed again at once
-        kept = self._doubt.listed(self._stored.keys(), found.keys(), _now())
+        lacking = self._stored.keys() - found.keys()
+        there = await found_alone(self._api, self._path, self._selector.get("labelSelector"), lacking)
+        kept = self._doubt.listed(self._stored.keys(), found.keys(), _now(), there=there)
         for key, stored in self._stored.items():
             if key in kept:
                 found[key] = stored

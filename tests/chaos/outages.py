@@ -233,9 +233,9 @@ async def watches_cut(world: World) -> AsyncIterator[None]:
 
 
 @asynccontextmanager
-async def lists_empty(world: World) -> AsyncIterator[None]:
-    """All that was watched has to be listed again, and lists are answered with no items."""
-    handles = _everywhere(world, Mishap(Empty(), verb="list", resource="endpointslices"))
+async def lists_empty(every: int, world: World) -> AsyncIterator[None]:
+    """All that was watched has to be listed again, and lists lack each so many-th of their items, or all."""
+    handles = _everywhere(world, Mishap(Empty(every), verb="list", resource="endpointslices"))
     for cluster in world.emulator.clusters.values():
         cluster.cut_watches(FailWatch(410))
     yield
@@ -333,7 +333,14 @@ FAULTS = (
     _outage("outage:api-slow", api_slow, recovery=SLOW_SECONDS, workloads=4, in_ci=False),
     _outage("outage:watches-silent", watches_silent, workloads=8),
     _outage("outage:watches-cut", watches_cut, workloads=8, in_ci=False),
-    _outage("outage:lists-empty", lists_empty, recovery=10.0, length=(10.0, 14.0), sources=("slices",), in_ci=False),
+    _outage(
+        "outage:lists-empty", partial(lists_empty, 1), recovery=10.0, length=(10.0, 14.0), sources=("slices",),
+        in_ci=False,
+    ),
+    _outage(
+        "outage:lists-lack-a-third", partial(lists_empty, 3), recovery=10.0, length=(10.0, 14.0), sources=("slices",),
+        in_ci=False,
+    ),
     _outage(
         "outage:api-restored-higher", partial(api_restored, lambda now: now + 1000), IN_THE_API, sources=("slices",),
         in_ci=False,

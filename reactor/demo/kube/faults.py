@@ -69,7 +69,10 @@ class Stale:
 
 @dataclass(frozen=True, slots=True)
 class Empty:
-    """Answer a list with no items, as an API server does whose store is not there yet."""
+    """Answer a list with no items, as an API server does whose store is not there yet, or without some of them."""
+
+    every: int = 1
+    """Each how many-th object is left out; 1: all of them."""
 
 
 @dataclass(frozen=True, slots=True)

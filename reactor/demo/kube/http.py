@@ -127,8 +127,8 @@ def _read(cluster: EmulatedCluster, call: ApiRequest, request: web.BaseRequest, 
     table = wants_table(request.headers.get("Accept", ""))
     if call.verb == "list":
         page = reads.list_page(cluster, call, stale=stale)
-        if any(isinstance(one, Empty) for one in effects):
-            page = reads.Page([], page.metadata)
+        for lack in (one for one in effects if isinstance(one, Empty)):
+            page = reads.Page([row for number, row in enumerate(page.items) if number % lack.every], page.metadata)
         return answer_json(encode_rows(page, call.resource, cluster.now()) if table else reads.encoded(page, call))
     found = reads.get(cluster, call, stale=stale)
     if call.subresource == "scale":

@@ -13,6 +13,7 @@ import pytest
 from reactor.clients import reflector as reflector_
 from reactor.clients.changes import ChangeType, Key, ObjectChange
 from reactor.clients.kubernetes import Kubernetes
+from reactor.clients.kubernetes_port import NotFound
 from reactor.clients.reflector import Reflector
 from reactor.demo.kube import (
     CutWatch,
@@ -318,11 +319,13 @@ async def test_a_connection_that_died_unnoticed_is_not_believed_for_long(
 
 
 class Emptied:
-    """A server that answers a LIST with nothing, for as long as it is told to."""
+    """A server whose LISTs lack these objects, or all, for as long as it is told so; each read alone is as it says."""
 
-    def __init__(self, api: Kubernetes) -> None:
+    def __init__(self, api: Kubernetes, *, there_alone: bool = False) -> None:
         self._api = api
-        self.empty = False
+        self.lacks: frozenset[str] | None = frozenset()
+        """None: all."""
+        self.there_alone = there_alone
         self.lists = 0
 
     def __getattr__(self, name: str) -> Any:
@@ -331,7 +334,85 @@ class Emptied:
     async def page(self, path: str, query: Mapping[str, str]) -> JsonObject:
         self.lists += 1
         page = await self._api.page(path, query)
-        return {**page, "items": []} if self.empty else page
+        return {**page, "items": [found for found in page["items"] if self._has(found["metadata"]["name"])]}
+
+    async def get(self, path: str) -> JsonObject:
+        if not self.there_alone and not self._has(path.rpartition("/")[2]):
+            raise NotFound(path)
+        return await self._api.get(path)
+
+    async def list(self, path: str, **selected: Any) -> Sequence[JsonObject]:
+        found = await self._api.list(path, **selected)
+        return [one for one in found if self.there_alone or self._has(one["metadata"]["name"])]
+
+    def _has(self, name: str) -> bool:
+        return self.lacks is not None and name not in self.lacks
+
+
+@pytest.mark.parametrize("selector", [None, "app=shop"])
+async def test_a_list_that_lacks_what_is_there_when_it_is_read_alone_takes_nothing_away(
+    api: Kubernetes, east: EmulatedCluster, selector: str | None
+) -> None:
+    for number in range(6):
+        east.create(config_map(f"c{number}", app="shop"))
+    copy, server = Copy(), Emptied(api, there_alone=True)
+    subject = reflector(cast("Kubernetes", server), copy, label_selector=selector, idle_seconds=5)
+    async with running(subject):
+        await eventually(lambda: bool(east.watches))
+        server.lacks = frozenset({"c0", "c1"})
+        subject.look_again(Clock().now())
+        await eventually(lambda: subject.doubted == {Key("shop", "c0"), Key("shop", "c1")})
+        assert subject.seen_of(Key("shop", "c0")) is None
+        assert subject.seen_of(Key("shop", "c2")) is not None
+        server.lacks = frozenset()
+        subject.look_again(Clock().now())
+        await eventually(lambda: not subject.doubted)
+    assert all(kind is not ChangeType.DELETED for kind, _ in copy.told)
+
+
+@pytest.mark.parametrize("selector", [None, "app=shop"])
+async def test_what_is_gone_when_it_is_read_alone_as_well_is_gone_at_once(
+    api: Kubernetes, east: EmulatedCluster, selector: str | None
+) -> None:
+    for number in range(6):
+        east.create(config_map(f"c{number}", app="shop"))
+    copy, server = Copy(), Emptied(api)
+    subject = reflector(cast("Kubernetes", server), copy, label_selector=selector, idle_seconds=5)
+    async with running(subject):
+        await eventually(lambda: bool(east.watches))
+        server.lacks = frozenset({"c0", "c1"})
+        subject.look_again(Clock().now())
+        await copy.until(lambda: copy.batches[-1] == [(ChangeType.DELETED, "c0"), (ChangeType.DELETED, "c1")])
+        assert not subject.doubted
+
+
+async def test_what_has_lost_its_label_is_gone_for_a_selector_that_lists_again(
+    api: Kubernetes, east: EmulatedCluster
+) -> None:
+    for number in range(6):
+        east.create(config_map(f"c{number}", app="shop"))
+    copy = Copy()
+    async with running(reflector(api, copy, label_selector="app=shop")) as subject:
+        await eventually(lambda: bool(east.watches))
+        silent = east.faults.add(Fault(Hang(), verb="watch", resource="configmaps"))
+        east.cut_watches(FailWatch(410))
+        east.patch("configmaps", "c0", {"metadata": {"labels": {"app": "other"}}}, "shop")
+        await copy.until(lambda: (ChangeType.DELETED, "c0") in copy.told)
+        assert not subject.doubted
+        silent.remove()
+
+
+async def test_the_only_object_is_not_gone_by_an_empty_list_while_it_is_there(
+    api: Kubernetes, east: EmulatedCluster
+) -> None:
+    east.create(config_map("only"))
+    copy, server = Copy(), Emptied(api, there_alone=True)
+    async with running(reflector(cast("Kubernetes", server), copy, idle_seconds=5)) as subject:
+        await eventually(lambda: bool(east.watches))
+        server.lacks = None
+        subject.look_again(Clock().now())
+        await eventually(lambda: bool(subject.doubted))
+        assert names(subject) == {"only"}
 
 
 async def test_a_list_without_the_objects_of_a_moment_ago_takes_none_away(
@@ -343,7 +424,7 @@ async def test_a_list_without_the_objects_of_a_moment_ago_takes_none_away(
     copy, server = Copy(), Emptied(api)
     async with running(reflector(cast("Kubernetes", server), copy)) as subject:
         await eventually(lambda: bool(east.watches))
-        server.empty = True
+        server.lacks = None
         east.cut_watches(FailWatch(410))
         await eventually(lambda: len(subject.doubted) == 3)
         assert (names(subject), subject.connected) == ({"c0", "c1", "c2"}, True)
@@ -351,7 +432,7 @@ async def test_a_list_without_the_objects_of_a_moment_ago_takes_none_away(
         await eventually(lambda: bool(east.watches))
         east.delete("configmaps", "c0", "shop")
         await copy.until(lambda: (ChangeType.DELETED, "c0") in copy.told)  # a watch is believed at once
-        server.empty = False
+        server.lacks = frozenset()
         await eventually(lambda: not subject.doubted)
     assert [change for change in copy.told if change[0] is ChangeType.DELETED] == [(ChangeType.DELETED, "c0")]
 
@@ -371,7 +452,7 @@ async def test_what_happened_to_an_object_while_lists_lacked_it_is_not_known(
     subject = Reflector(cast("Kubernetes", server), PATH, take, clock=Clock(), idle_seconds=5)
     async with running(subject):
         await eventually(lambda: bool(east.watches))
-        server.empty = True
+        server.lacks = None
         east.cut_watches(FailWatch(410))
         await eventually(lambda: len(subject.doubted) == 3 and bool(east.watches))
         told.clear()
@@ -392,7 +473,7 @@ async def test_a_list_that_lacks_most_is_believed_in_the_end(
     copy, server = Copy(), Emptied(api)
     async with running(reflector(cast("Kubernetes", server), copy)) as subject:
         await eventually(lambda: bool(east.watches))
-        server.empty = True
+        server.lacks = None
         for _ in range(6):
             subject.look_again(Clock().now())
             await asyncio.sleep(0.15)
