@@ -145,8 +145,8 @@ threads_waiting = Gauge(
 )
 open_watches = Gauge("reactor_open_watches", "Watches of Kubernetes APIs now open.", ["cluster"], registry=REGISTRY)
 lists_doubted = Counter(
-    "reactor_lists_doubted", "Lists of a cluster's API that lacked most of what was there, or what is there when it is read alone.", ["cluster"],
-    registry=REGISTRY,
+    "reactor_lists_doubted", "Lists of a cluster's API that are not believed: they lack too much, or what is there.",
+    ["cluster"], registry=REGISTRY,
 )  # fmt: skip
 
 ProcessCollector(registry=REGISTRY)  # process_*: CPU, memory, descriptors, start
