@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from _pytest.junitxml import xml_key
 from hypothesis import settings
@@ -11,6 +13,19 @@ from tests import versions
 # How long an example takes says nothing about what it shows: machines are busy. Benchmarks measure.
 settings.register_profile("reactor", deadline=None)
 settings.load_profile("reactor")
+
+TESTS = Path(__file__).parent
+LONGEST = (
+    "test_own_alerts", "test_zones", "test_workload_kills", "test_workloads", "test_zone_page", "test_zone_operators",
+    "test_way_back", "test_demo", "test_external_nats", "test_hanging_target", "test_reload", "test_amazon_balancers",
+)  # fmt: skip
+"""Files of tests/e2e in which one test alone takes up to two minutes."""
+_RANK = {TESTS / "e2e" / f"{name}.py": place for place, name in enumerate(LONGEST)}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Those that take long begin first: where tests run side by side, the run would else end with one of them."""
+    items.sort(key=lambda item: _RANK.get(item.path, len(_RANK)))
 
 
 @pytest.hookimpl(trylast=True)

@@ -49,6 +49,8 @@ rules:
   guards: {GUARDS}
 """
 
+pytestmark = pytest.mark.xdist_group("a Karmada")
+
 
 @pytest.fixture(scope="module")
 def karmada() -> Iterator[Karmada]:

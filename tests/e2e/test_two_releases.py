@@ -19,7 +19,9 @@ from tests.e2e.service import Service, environment
 from tests.e2e.shop import Shop
 from tests.e2e.waiting import until, until_told
 
-pytestmark = pytest.mark.skipif(bool(earlier.lacks()), reason=earlier.lacks())
+pytestmark = [
+    pytest.mark.skipif(bool(earlier.lacks()), reason=earlier.lacks()), pytest.mark.xdist_group("earlier release")
+]  # fmt: skip
 SERVICES = ("cart", "checkout", "search")
 RULES = document(ALERTS, rules=failover(toleration=1))
 

@@ -20,7 +20,7 @@ from tests.e2e.service import Service
 from tests.e2e.shop import Shop
 from tests.e2e.waiting import until, until_told
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.xdist_group("one reactor for all oddities")]
 
 TOLERATION = 1.5
 PATIENT = {"team": "patient"}

@@ -1,4 +1,5 @@
-"""Each test that tests/README.md names is there, and each row of its tables of tests names one."""
+"""Each test that tests/README.md names is there, and each row of its tables of tests names one; and what `make test`
+needs to know of test files holds for them."""
 
 from __future__ import annotations
 
@@ -8,6 +9,8 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+
+from tests.conftest import LONGEST
 
 TESTS = Path(__file__).parents[1]
 PAGE = (TESTS / "README.md").read_text("utf-8")
@@ -63,3 +66,18 @@ def test_what_is_not_there_is_found() -> None:
     wrong = [f"{here}test_gone", f"{here}test_every_row_names_a_test[no " + "such]", "house/test_no.py::test_x"]
     assert missing(" ".join(f"`{name}`" for name in wrong)) == wrong
     assert len(_named(TABLES)) > 40
+
+
+def test_the_files_that_begin_first_are_there() -> None:
+    assert [name for name in LONGEST if not (TESTS / "e2e" / f"{name}.py").is_file()] == []
+
+
+def test_tests_that_share_what_their_file_starts_run_in_one_worker() -> None:
+    """`make test` gives each end-to-end test to any worker, but those of one xdist_group to one."""
+    files = [path for folder in ("e2e", "integration", "contract") for path in (TESTS / folder).rglob("test_*.py")]
+    apart = [
+        str(path.relative_to(TESTS))
+        for path in files
+        if 'scope="module"' in (text := path.read_text("utf-8")) and "xdist_group" not in text
+    ]
+    assert [path for path in apart if not path.startswith("integration/actions/")] == []
