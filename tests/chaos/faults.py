@@ -84,10 +84,11 @@ def catalog() -> dict[str, Fault]:
         faults_rules,
         faults_upgrade,
         outages,
+        outages_kube,
     )
 
     modules = (
         faults_process, faults_bus, faults_disk, faults_links, faults_network, faults_clock, faults_kube, faults_noise,
-        faults_rules, faults_upgrade, outages,
+        faults_rules, faults_upgrade, outages, outages_kube,
     )  # fmt: skip
     return {fault.name: fault for module in modules for fault in module.FAULTS}

@@ -18,8 +18,8 @@ from typing import Any
 
 from bus.embedded_health import EmbeddedHealth
 from reactor.audit.object_history import Span
-from reactor.demo.kube import Delay, Empty, EmulatedCluster, FailWatch, Hang
 from reactor.demo.kube import Fault as Mishap
+from reactor.demo.kube import Hang
 from tests.chaos import alerting, faults_disk, patterns
 from tests.chaos.alerting import Alerting
 from tests.chaos.faults import Outage
@@ -30,15 +30,11 @@ During = Callable[[World], AbstractAsyncContextManager[None]]
 EVERYTHING: frozenset[Source] = frozenset(("slices", "probe", "bus", "copies", "zone"))
 LOOKED_AT: frozenset[Source] = EVERYTHING - {"bus"}
 """What reactors themselves look at."""
-IN_THE_API: frozenset[Source] = frozenset(("slices", "copies"))
 NOTHING: frozenset[Source] = frozenset()
 FROZEN_LIMIT = 12.0
 """Seconds after which another one has acted in the place of a frozen owner or executor."""
-RESTORED_LIMIT = 60.0
 STANDING_LIMIT = 375.0
 """Seconds after which an alert that no Alertmanager lists any more has run out, and its recovery was confirmed."""
-SLOW_SECONDS = 5.0
-"""Of each answer of a slow API server; what was asked last comes so much after it is quick again."""
 STORES_AGAIN_SECONDS = 15.0
 """Seconds after which an embedded server stores again that has room again."""
 SEEN_BY_PROMETHEUS: frozenset[Source] = frozenset(("alerts", "query"))
@@ -177,87 +173,6 @@ async def frozen(world: World, random: Random) -> None:
 
 
 @asynccontextmanager
-async def api_away(world: World) -> AsyncIterator[None]:
-    """Connections are refused, watches were cut."""
-    await world.emulator.close()
-    yield
-    await world.emulator.__aenter__()
-
-
-@asynccontextmanager
-async def api_frozen(world: World) -> AsyncIterator[None]:
-    """Requests are taken, and nothing is answered or sent."""
-    handles = _everywhere(world, Mishap(Hang()))
-    for cluster in world.emulator.clusters.values():
-        cluster.events_flow.clear()
-    yield
-    for cluster in world.emulator.clusters.values():
-        cluster.events_flow.set()
-    for handle in handles:
-        handle.remove()
-
-
-@asynccontextmanager
-async def api_slow(world: World) -> AsyncIterator[None]:
-    """Each answer and each event takes five seconds; writes are carried out at once."""
-    slow = (Mishap(Delay(SLOW_SECONDS), verb="read"), Mishap(Delay(SLOW_SECONDS, answered_late=True), verb="write"))
-    handles = [handle for one in slow for handle in _everywhere(world, one)]
-    for cluster in world.emulator.clusters.values():
-        cluster.watch_lag = SLOW_SECONDS
-    yield
-    for cluster in world.emulator.clusters.values():
-        cluster.watch_lag = 0.0
-    for handle in handles:
-        handle.remove()
-
-
-@asynccontextmanager
-async def watches_silent(world: World) -> AsyncIterator[None]:
-    """Watches stay open and send nothing; everything else works."""
-    for cluster in world.emulator.clusters.values():
-        cluster.events_flow.clear()
-    yield
-    for cluster in world.emulator.clusters.values():
-        cluster.events_flow.set()
-
-
-@asynccontextmanager
-async def watches_cut(world: World) -> AsyncIterator[None]:
-    """Watches are reset, and none begins."""
-    handles = _everywhere(world, Mishap(Hang(), verb="watch"))
-    for cluster in world.emulator.clusters.values():
-        cluster.cut_watches()
-    yield
-    for handle in handles:
-        handle.remove()
-
-
-@asynccontextmanager
-async def lists_empty(every: int, world: World) -> AsyncIterator[None]:
-    """All that was watched has to be listed again, and lists lack each so many-th of their items, or all."""
-    handles = _everywhere(world, Mishap(Empty(every), verb="list", resource="endpointslices"))
-    for cluster in world.emulator.clusters.values():
-        cluster.cut_watches(FailWatch(410))
-    yield
-    for handle in handles:
-        handle.remove()
-    for cluster in world.emulator.clusters.values():
-        cluster.cut_watches(FailWatch(410))
-
-
-@asynccontextmanager
-async def api_restored(change: Callable[[int], int], world: World) -> AsyncIterator[None]:
-    """Watches fall silent; then the server has other resource versions, and tells none of what changed meanwhile."""
-    world.blind_grace, world.dark = RESTORED_LIMIT, False
-    for cluster in world.emulator.clusters.values():
-        cluster.events_flow.clear()
-    yield
-    for cluster in world.emulator.clusters.values():
-        cluster.restore(change(cluster.resource_version))
-        cluster.events_flow.set()
-
-
-@asynccontextmanager
 async def prometheus_killed(wiped: bool, world: World) -> AsyncIterator[None]:
     """No Prometheus; it comes back with its data, or without."""
     alerts = _alerting(world)
@@ -287,12 +202,7 @@ def _alerting(world: World) -> Alerting:
     return world.truth.alerting
 
 
-def _everywhere(world: World, mishap: Mishap) -> list[Any]:
-    clusters: list[EmulatedCluster] = list(world.emulator.clusters.values())
-    return [cluster.faults.add(mishap) for cluster in clusters]
-
-
-def _outage(
+def outage(
     name: str,
     during: During,
     blind: frozenset[Source] = NOTHING,
@@ -301,53 +211,34 @@ def _outage(
     seconds: float = 50.0,
     **more: Any,
 ) -> Outage:
+    """Give an outage of this name. `blind`: the sources that see nothing meanwhile; `recovery`: seconds that it takes
+    until all is as before."""
     return Outage(name, partial(inflict, during, blind, recovery), seconds=seconds, scale=1.0, **more)
 
 
 def _alerts(name: str, during: During, blind: frozenset[Source] = NOTHING, **more: Any) -> Outage:
     sources: Sequence[Source] = ("alerts", "query")
-    return _outage(name, during, blind, sources=sources, lacks=alerting.lacks, **more)
+    return outage(name, during, blind, sources=sources, lacks=alerting.lacks, **more)
 
 
 FAULTS = (
-    _outage("outage:none", nothing),
-    _outage("outage:bus-killed", bus_killed, workloads=8, zone=True),
-    _outage("outage:bus-frozen", bus_frozen, in_ci=False),
-    _outage("outage:bus-away-short", bus_killed, length=(4.0, 9.0), in_ci=False),
-    _outage("outage:bus-killed-twice", bus_killed_twice, length=(5.0, 8.0), in_ci=False),
-    _outage("outage:bus-wiped", bus_wiped, EVERYTHING, length=(1.0, 8.0), in_ci=False),
+    outage("outage:none", nothing),
+    outage("outage:bus-killed", bus_killed, workloads=8, zone=True),
+    outage("outage:bus-frozen", bus_frozen, in_ci=False),
+    outage("outage:bus-away-short", bus_killed, length=(4.0, 9.0), in_ci=False),
+    outage("outage:bus-killed-twice", bus_killed_twice, length=(5.0, 8.0), in_ci=False),
+    outage("outage:bus-wiped", bus_wiped, EVERYTHING, length=(1.0, 8.0), in_ci=False),
     Outage(
         "outage:disk-full", disk_full, seconds=50.0, scale=1.0, lacks=faults_disk.lacks, sources=("slices", "probe")
     ),
-    _outage("outage:reactors-killed", reactors_killed, LOOKED_AT, length=(8.0, 20.0), workloads=8, zone=True),
-    _outage(
+    outage("outage:reactors-killed", reactors_killed, LOOKED_AT, length=(8.0, 20.0), workloads=8, zone=True),
+    outage(
         "outage:reactors-stopped", reactors_stopped, LOOKED_AT, length=(8.0, 20.0), workloads=8, zone=True,
         in_ci=False,
     ),
-    _outage("outage:suspended", suspended, LOOKED_AT, workloads=8, zone=True),
+    outage("outage:suspended", suspended, LOOKED_AT, workloads=8, zone=True),
     Outage(
         "outage:frozen", frozen, seconds=50.0, scale=1.0, length=(14.0, 20.0), routes=patterns.in_hands, in_ci=False
-    ),
-    _outage("outage:api-away", api_away, IN_THE_API, workloads=8, zone=True),
-    _outage("outage:api-frozen", api_frozen, IN_THE_API, workloads=8, in_ci=False),
-    _outage("outage:api-slow", api_slow, recovery=SLOW_SECONDS, workloads=4, in_ci=False),
-    _outage("outage:watches-silent", watches_silent, workloads=8),
-    _outage("outage:watches-cut", watches_cut, workloads=8, in_ci=False),
-    _outage(
-        "outage:lists-empty", partial(lists_empty, 1), recovery=10.0, length=(10.0, 14.0), sources=("slices",),
-        in_ci=False,
-    ),
-    _outage(
-        "outage:lists-lack-a-third", partial(lists_empty, 3), recovery=10.0, length=(10.0, 14.0), sources=("slices",),
-        in_ci=False,
-    ),
-    _outage(
-        "outage:api-restored-higher", partial(api_restored, lambda now: now + 1000), IN_THE_API, sources=("slices",),
-        in_ci=False,
-    ),
-    _outage(
-        "outage:api-restored-lower", partial(api_restored, lambda now: now // 2), IN_THE_API, sources=("slices",),
-        in_ci=False,
     ),
     _alerts("outage:prometheus-killed", partial(prometheus_killed, False), SEEN_BY_PROMETHEUS),
     _alerts("outage:prometheus-wiped", partial(prometheus_killed, True), SEEN_BY_PROMETHEUS, in_ci=False),
@@ -361,5 +252,5 @@ FAULTS = (
     ),
     _alerts("outage:alerts-bus-killed", posts_refused, in_ci=False),
     _alerts("outage:alerts-reactors-killed", reactors_killed, SEEN_BY_PROMETHEUS, length=(8.0, 20.0), in_ci=False),
-    _outage("outage:all-down", nothing, length=(8.0, 10.0), routes=patterns.all_down),
+    outage("outage:all-down", nothing, length=(8.0, 10.0), routes=patterns.all_down),
 )  # fmt: skip
