@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,10 @@ from tests import versions
 # How long an example takes says nothing about what it shows: machines are busy. Benchmarks measure.
 settings.register_profile("reactor", deadline=None)
 settings.load_profile("reactor")
+
+# Each client of an API server reads the machine's certificate authorities, 15 ms of a processor for one of three
+# contexts, and tests make thousands. None trusts these: where TLS is tested, the authority is the test's own.
+os.environ["SSL_CERT_FILE"] = os.devnull
 
 TESTS = Path(__file__).parent
 LONGEST = (

@@ -138,9 +138,10 @@ async def test_what_the_processes_and_the_bus_do(shop: Shop, reactor: MakeReacto
             await ends(prometheus, "ReactorBusDown", "ReactorBusBudgetFast", "ReactorBusBudgetSlow")
             await decider.stop()
             await fires(prometheus, "ReactorPartitionsUnowned", "ReactorDown")
-            for _ in range(4):
+            begun = ""
+            for _ in range(5):  # four changes
                 await decider.start()
-                await scraped_again(prometheus, also_scraped)
+                begun = await scraped_again(prometheus, also_scraped, begun)
                 await decider.stop()
             await fires(prometheus, "ReactorRestartsAgainAndAgain")
             await decider.start()
@@ -167,14 +168,15 @@ async def hardly_running(service: Service) -> AsyncIterator[None]:
         service.process.send_signal(signal.SIGCONT)
 
 
-async def scraped_again(prometheus: Prometheus, address: str) -> None:
-    """Wait until Prometheus has a sample of the process that runs there now."""
+async def scraped_again(prometheus: Prometheus, address: str, before: str) -> str:
+    """Wait until Prometheus has a sample of the process that runs there now, which began at another time than the one
+    before. Gives when it began. That the address is `up` may still be said of the one before."""
 
-    async def up() -> bool:
-        answer = await prometheus.get(f"/api/v1/query?query=up{{instance='{address}'}}")
-        return any(one["value"][1] == "1" for one in answer["data"]["result"])
+    async def begun() -> str | None:
+        answer = await prometheus.get(f"/api/v1/query?query=process_start_time_seconds{{instance='{address}'}}")
+        return next((at for one in answer["data"]["result"] if (at := str(one["value"][1])) != before), None)
 
-    await until_told(up, f"{address} is scraped")
+    return await until_told(begun, f"{address} is scraped")
 
 
 def test_each_alert_is_made_to_fire_here() -> None:
