@@ -21,7 +21,7 @@ from rules.engine import outbox as owe
 from rules.kinds.traffic import secondaries
 from rules.kinds.traffic.backends import BackendView
 from rules.kinds.traffic.wanted_weights import DesiredWeights
-from rules.kinds.workload import desired_placement as workload_wish
+from rules.kinds.workload import old_copy
 from rules.kinds.zone import admission as zone_admission
 from rules.kinds.zone import next_step as zone_wish
 from rules.kinds.zone import request as zone_request
@@ -162,7 +162,7 @@ def _zero_where_all_is_down(patch: pytest.MonkeyPatch) -> None:
 
 
 def _purged_without_a_look(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(workload_wish, "purged_because", lambda *_, **__: Because.REPLACEMENT_HEALTHY)
+    patch.setattr(old_copy, "purged_because", lambda *_, **__: Because.REPLACEMENT_HEALTHY)
 
 
 def _two_zones_at_once(patch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,45 @@
+"""What waits: copies of which nobody knows how they are, and when to look again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+
+from bus.messages import Health
+from rules.core.reasons import Held
+from rules.kinds.workload import copy_backoff
+from rules.kinds.workload.eviction import borne_until
+from rules.kinds.workload.placement_inputs import Hold, Inputs
+from rules.kinds.workload.state import UNHEARD
+
+
+def unsure(view: Inputs) -> Iterator[Hold]:
+    """Copies that would have to be looked after, if only somebody knew how they are."""
+    failover = view.policy.failover
+    for name, copy in view.state.copies.items():
+        cluster = view.clusters.get(name, UNHEARD)
+        if failover is None or name in view.state.moves:
+            continue
+        if failover.cluster is not None and cluster.status is Health.UNKNOWN and not cluster.clocks:
+            yield Held.TARGET_UNKNOWN, f"cluster/{name}: nobody has known yet how it is"
+        if failover.application is None or copy.bad is None:
+            continue
+        if copy.bad.waiting_since is not None and copy.bad.healthy_since is None:
+            yield Held.TARGET_UNKNOWN, f"{name}: the copy is Unknown, and was bad before"
+        until = borne_until(failover.application, copy)
+        if not failover.application.decision_conditions.toleration_seconds and until is not None and until > view.now:
+            yield Held.BACKING_OFF, copy_backoff.why(name, copy, until)
+        if until is not None and until <= view.now and not view.due(name):
+            yield Held.PRECONDITIONS_NOT_MET, f"{name}: bad since {copy.bad.since.isoformat()}"
+
+
+def turns(view: Inputs) -> Iterator[datetime]:
+    """When bad copies change without a word: a toleration ends, though it may not count yet; a recovery is complete."""
+    application = view.policy.failover.application if view.policy.failover is not None else None
+    for copy in view.state.copies.values():
+        if application is None or copy.bad is None:
+            continue
+        if (until := borne_until(application, copy)) is not None:
+            yield until
+        if copy.bad.healthy_since is not None:
+            yield copy.bad.healthy_since + timedelta(seconds=view.rule.recovery_seconds)
