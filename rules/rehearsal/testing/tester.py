@@ -45,11 +45,11 @@ class RuleTestResult:
 
 def run(suite: RuleTestSuite) -> Iterator[RuleTestResult]:
     """Run the tests of a file, each on its own."""
+    routing = Routing.of(suite.rules)
     for test, number in zip(suite.tests, suite.lines, strict=True):
         given = test.outcomes if isinstance(test.outcomes, tuple) else ()
         answers = {_answer(outcome): outcome for outcome in given}
         asked = GivenOutcomes(tuple(answers))
-        routing = Routing.of(suite.rules)
         said = tuple(play(routing, history(test), until=_until(test), outcomes=test.outcomes != "none", answers=asked))
         found = compare(test.expect, said, may_be=partial(_is_word_about_another, suite))
         unmet = tuple(answers[answer] for answer in asked.unmet)
