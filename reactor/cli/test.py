@@ -10,10 +10,10 @@ from pathlib import Path
 import click
 
 from reactor.cli.shared import junit
-from reactor.cli.shared.files import read_all, read_text, shown
+from reactor.cli.shared.files import read_all, shown
 from reactor.cli.shared.printing import as_yaml, say
 from reactor.cli.shared.tested import coverage_lines, lines, report
-from reactor.runtime.clock import Clock
+from reactor.cli.shared.tested_files import all_tested
 from reactor.runtime.visible import visible, visible_json
 from rules.core.errors import Problem
 from rules.rehearsal.testing import tester
@@ -54,21 +54,14 @@ def test(files: tuple[str, ...], output: str, *, wants_coverage: bool, junit_fil
     names = list(dict.fromkeys(_find(files, problems)))
     suites: list[tuple[RuleTestSuite, list[tester.RuleTestResult]]] = []
     timed: list[junit.JUnitSuite] = []
-    clock = Clock()
-    for name, text in read_all(names, problems):
-        suite, found = tester.examine(text, name, read_text)
-        problems += found
-        if not suite.tests:
+    for file in all_tested(read_all(names, problems)):
+        problems += file.problems
+        if not file.suite.tests:
             continue
-        suites.append((suite, []))
-        timed.append(junit.JUnitSuite(suite.file))
-        began = clock.monotonic()
-        for result in tester.run(suite):
-            timed[-1].cases.append(junit.case(result, clock.monotonic() - began))
-            suites[-1][1].append(result)
-            if output == "text":
-                say("\n".join(map(visible, lines(result))))
-            began = clock.monotonic()
+        suites.append((file.suite, file.results))
+        timed.append(junit.JUnitSuite(file.suite.file, [*map(junit.case, file.results, file.seconds)]))
+        for result in file.results if output == "text" else ():
+            say("\n".join(map(visible, lines(result))))
     results = [result for _, found in suites for result in found]
     covered = list(coverage(suites)) if wants_coverage else None
     errors = [problem for problem in sorted(set(problems)) if problem.severity == "error"]

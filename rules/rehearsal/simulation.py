@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from datetime import datetime
 from itertools import groupby
 from typing import TYPE_CHECKING
@@ -11,7 +11,7 @@ from bus.messages import Action, Backend, Fact, Hold, Mode, Outcome, Route, Zone
 from rules.engine.decide import Decision
 from rules.engine.groups import GroupStore
 from rules.engine.routing import Routing
-from rules.kinds.quorum.kind import QUORUM, judge_of
+from rules.kinds.quorum.kind import QUORUM, QuorumRule, judge_of
 from rules.kinds.traffic.route_interests import named_ref
 from rules.kinds.traffic.route_state import sum_of
 from rules.rehearsal.karmada_carrier import RehearsedKarmada
@@ -43,7 +43,9 @@ def play(
     history = completed(history, routing.rules.values())
     player = Simulator(GroupStore(routing), outcomes=outcomes, answers=answers)
     first = min((when for when, _ in history), default=0.0)
-    assumed = [(first, route) for route in assumed_routes(routing.rules.values(), (fact for _, fact in history), first)]
+    facts = [fact for _, fact in history]
+    routes = assumed_routes(routing.rules.values(), facts, first, _heard_of(routing, facts))
+    assumed = [(first, route) for route in routes]
     events = {when: [fact for _, fact in facts] for when, facts in groupby([*assumed, *history], key=lambda e: e[0])}
     moments = events.keys() | {answer.second for answer in answers.given} if answers else events.keys()
     for when in sorted(moments):
@@ -156,14 +158,33 @@ class Simulator:
         return Outcome(action=action.id, rule=action.rule, object=action.object, status="Done", observed_at=now)
 
 
-def assumed_routes(rules: Iterable[Rule], facts: Iterable[Fact], first: float) -> Iterator[Route]:
-    """A route that the history does not list is taken to stand in its healthy state: the primary has everything."""
+def _heard_of(routing: Routing, facts: Iterable[Fact]) -> Set[str] | None:
+    """The routes, by object, of the rules that any of the facts concerns. The others hear of nothing, and want nothing.
+
+    None: of all rules, as Quorum sources say what stands in none of the facts.
+    """
+    if any(isinstance(rule, QuorumRule) for rule in routing.rules.values()):
+        return None
+    names = {name for fact in facts for name, _ in routing.addresses(fact)}
+    refs = (named_ref(rule) for name in names if isinstance(rule := routing.rules[name], TrafficFailover))
+    return {ref.object for ref in refs if ref is not None}
+
+
+def assumed_routes(
+    rules: Iterable[Rule], facts: Iterable[Fact], first: float, wanted: Set[str] | None = None
+) -> Iterator[Route]:
+    """A route that the history does not list is taken to stand in its healthy state: the primary has everything.
+
+    `wanted`: only these, by object; None: all.
+    """
     listed = {fact.object for fact in facts if isinstance(fact, Route)}
     for rule in rules:
         ref = named_ref(rule) if isinstance(rule, TrafficFailover) else None
         if ref is None or ref.object in listed or not isinstance(rule, TrafficFailover) or not rule.backends:
             continue
         listed.add(ref.object)
+        if wanted is not None and ref.object not in wanted:
+            continue
         services = [backend.service for backend in rule.backends]
         primary = rule.primary if rule.primary in services else services[0]
         backends = tuple(
