@@ -18,7 +18,7 @@ from rules.rehearsal.testing.suite_loader import RuleTestSuite
 
 @dataclass(frozen=True, slots=True)
 class TestedFile:
-    """What came of one file."""
+    """The results of one file."""
 
     __test__ = False  # pytest would take it for tests of ours
 
@@ -42,7 +42,7 @@ def tested(name: str, text: str) -> TestedFile:
 
 
 def all_tested(files: Iterable[tuple[str, str]]) -> Iterator[TestedFile]:
-    """Run the tests of all these files, by name and text, on all processors, and give what came of each, in order."""
+    """Run the tests of all these files, by name and text, on all processors, and give the results of each, in order."""
     files = list(files)
     workers = min(len(files), len(os.sched_getaffinity(0)) if sys.platform == "linux" else 1)
     if workers < 2:
