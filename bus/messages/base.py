@@ -91,6 +91,11 @@ class ActionMessage(Message):
     def about(self) -> str:
         return self.object
 
+    @property
+    def summary(self) -> str:
+        """What the action does, in one line for people."""
+        raise NotImplementedError
+
 
 def iso(moment: datetime) -> str:
     """RFC 3339 with microseconds as they are."""

@@ -65,3 +65,7 @@ class ZoneStep(ActionMessage):
     undo: bool = False
     settings: dict[str, Any] = {}
     """What the rule says about this step."""
+
+    @property
+    def summary(self) -> str:
+        return f"{'undo' if self.undo else 'do'} {self.step} of {self.phase} on {self.object}"

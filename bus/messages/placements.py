@@ -157,6 +157,10 @@ class Place(WorkloadAction):
     """Carrier Karmada: the evictions that follow. They are written together with the placement, because Karmada's
     scheduler answers each write, and would take a healthy copy away between the two."""
 
+    @property
+    def summary(self) -> str:
+        return f"place {self.object} on {placed(self.clusters)}"
+
 
 class Evict(WorkloadAction, Eviction):
     """The workload leaves this cluster, in this way."""
@@ -170,6 +174,10 @@ class Evict(WorkloadAction, Eviction):
     clusters: dict[str, Replicas] = {}
     """Carrier Karmada: the placement without this cluster, which is written together with the eviction."""
 
+    @property
+    def summary(self) -> str:
+        return f"evict {self.object} from {self.from_} ({self.purge_mode})"
+
 
 class Purge(WorkloadAction):
     """Remove the copy in this cluster."""
@@ -178,6 +186,10 @@ class Purge(WorkloadAction):
 
     from_: Annotated[Name, Field(alias="from")]
 
+    @property
+    def summary(self) -> str:
+        return f"purge {self.object} from {self.from_}"
+
 
 class CancelEviction(WorkloadAction):
     """The copy in this cluster stays after all."""
@@ -185,6 +197,10 @@ class CancelEviction(WorkloadAction):
     type: ClassVar[str] = "dev.alert-reactor.cancel-eviction.v1"
 
     from_: Annotated[Name, Field(alias="from")]
+
+    @property
+    def summary(self) -> str:
+        return f"keep {self.object} on {self.from_} after all"
 
 
 class SetTaints(ActionMessage):
@@ -197,6 +213,11 @@ class SetTaints(ActionMessage):
     before: tuple[Taint, ...] = ()
     """Those of the rule that were there, to be taken off where they are not among the taints."""
     carrier: Carrier
+
+    @property
+    def summary(self) -> str:
+        keys = ", ".join(f"{taint.key}:{taint.effect}" for taint in self.taints) or "none"
+        return f"set the taints of {self.object} to {keys}"
 
 
 def placed(clusters: Mapping[str, int]) -> str:

@@ -66,6 +66,10 @@ class Notify(ActionMessage):
     link: Annotated[str, StringConstraints(max_length=4096)] = ""
     """Where people can approve it. Set when it is sent, and not stored: the executor makes it."""
 
+    @property
+    def summary(self) -> str:
+        return self.message
+
 
 class Hold(Message):
     """The rule would act or may have to, and does not: with the reason."""

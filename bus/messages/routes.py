@@ -105,3 +105,8 @@ class SetWeights(ActionMessage):
     """Service name to weight, for each backend that the rule manages."""
     remember: dict[str, int] = {}
     """The healthy weights, to be kept on the object so that ratios survive a wiped bus."""
+
+    @property
+    def summary(self) -> str:
+        weights = ", ".join(f"{name}={weight}" for name, weight in self.weights.items())
+        return f"set {self.object} to {weights}"

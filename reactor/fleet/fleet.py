@@ -20,17 +20,17 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from bus import subjects
-from bus.errors import BusError, Malformed, Unavailable
+from bus.errors import Malformed, Unavailable
 from bus.port import Bus, KeyValueEntry, Store
 from bus.topology import LEASES
 from reactor.fleet import presence
 from reactor.fleet.assignment import assignment
 from reactor.fleet.owners import Owners
 from reactor.fleet.peers import LEASE, Peers
-from reactor.runtime import telemetry
 from reactor.runtime.clock import Clock
 from reactor.runtime.quarantine import unreadable
-from reactor.runtime.supervise import ended, to_its_end
+from reactor.runtime.retry_backoff import RetryBackoff
+from reactor.runtime.supervise import ended, forever, to_its_end
 
 log = logging.getLogger(__name__)
 
@@ -288,12 +288,6 @@ def _share(text: str) -> int:
 
 
 async def _keep(loop: Callable[[], Awaitable[None]]) -> None:
-    while True:
-        try:
-            await loop()
-        except BusError as error:
-            log.warning("the fleet waits for the bus: %s", error)
-        except Exception as error:  # without this loop we would be deaf, or dead to the others, in silence
-            telemetry.loop_failures.labels("fleet", type(error).__name__).inc()
-            log.exception("a loop of the fleet failed, and starts again")
-        await asyncio.sleep(LOOK)
+    """Without its loops a member would be deaf, or dead to the others: each is tried again at the pace of its looks."""
+    pace = RetryBackoff(first_seconds=LOOK, most_seconds=LOOK, spread=lambda: 1.0)
+    await forever("fleet", loop, backoff=pace)

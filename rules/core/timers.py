@@ -14,6 +14,11 @@ from rules.core.values import replace
 NO_TIME = timedelta()
 
 
+def first_of(*moments: datetime | None) -> datetime | None:
+    """The earliest of those that are set; None where none is."""
+    return min((moment for moment in moments if moment is not None), default=None)
+
+
 @dataclass(frozen=True, slots=True)
 class Stopwatch:
     """How long something has been bad: it waits while the status is Unknown, and while it recovers."""

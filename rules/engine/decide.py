@@ -18,6 +18,7 @@ from rules.core.desired import DesiredState, cut
 from rules.core.group import Group, Holding, OutboxEntry, updated
 from rules.core.reader import ALWAYS, Reader
 from rules.core.reasons import Held
+from rules.core.timers import first_of
 from rules.core.values import replace
 from rules.engine.deadlines import of_members
 from rules.engine.debounce import debounce, touched
@@ -97,7 +98,7 @@ def decide(
         desired = updated(desired, held=silent(lacks, now))
     if lacks or missing:
         lacks = tuple(sorted({*lacks, *missing}))
-        desired = updated(desired, requeue_at=_first(desired.requeue_at, requeue_at(lacks, now)))
+        desired = updated(desired, requeue_at=first_of(desired.requeue_at, requeue_at(lacks, now)))
     held = _holding(group, desired, now)
     if held is not None and held.reason == Held.AWAITING_APPROVAL and asked_anew(before, group):
         held = replace(held, since=now)  # what is shown is what is approved: another desired state is another hold
@@ -234,10 +235,6 @@ def _next_deadline(
     if requeue_at is not None:
         moments.append(requeue_at)
     return min((at for at in moments if at > now), default=None)
-
-
-def _first(*moments: datetime | None) -> datetime | None:
-    return min((moment for moment in moments if moment is not None), default=None)
 
 
 def _sentences(group: Group) -> tuple[str, ...]:

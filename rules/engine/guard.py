@@ -17,6 +17,7 @@ from rules.catalog import kind_of
 from rules.core.desired import DesiredState, PlannedAction
 from rules.core.group import Group, updated
 from rules.core.reasons import Held
+from rules.core.timers import first_of
 from rules.core.values import replace
 from rules.engine.outbox import same
 from rules.limits.acquire import AcquireResult, acquire, renew
@@ -78,7 +79,7 @@ def guard(
         answer = renew(rule, group, now)
     rest = tuple(act for act in desired.acts if act not in acts)
     about = acts[0].object if held is not None else desired.about
-    requeue_at = _first(desired.requeue_at, moment)
+    requeue_at = first_of(desired.requeue_at, moment)
     desired = replace(
         desired, withheld=True, notice=None, acts=rest, held=held or desired.held, about=about,
         requeue_at=requeue_at,
@@ -88,7 +89,7 @@ def guard(
 
 def _leave(answer: AcquireResult, desired: DesiredState) -> GuardDecision:
     return GuardDecision(
-        answer.group, updated(desired, requeue_at=_first(desired.requeue_at, answer.requeue_at)), answer.emits
+        answer.group, updated(desired, requeue_at=first_of(desired.requeue_at, answer.requeue_at)), answer.emits
     )
 
 
@@ -137,7 +138,3 @@ def _own(
         seconds = min((one.expire_seconds for one in approvals), default=Approval().expire_seconds)
         return approval(group, acts, seconds, now)
     return group, None, None
-
-
-def _first(*moments: datetime | None) -> datetime | None:
-    return min((moment for moment in moments if moment is not None), default=None)

@@ -6,7 +6,6 @@ from datetime import datetime
 
 from bus.messages import Action, Mode, Notify
 from rules.catalog import kind_of
-from rules.core.actions import in_words
 from rules.core.desired import cut
 from rules.core.group import Group, Holding
 from rules.core.reasons import Held
@@ -28,7 +27,7 @@ def notify(rule: Rule, group: Group, why: Action | Holding, now: datetime) -> tu
     else:
         id_, because = f"{why.id}/notify", why.because
         would = "would " if rule.mode is Mode.DRY_RUN else ""
-        text = f"{group.rule}: {would}{in_words(why)}: {because}: {why.detail}"
+        text = f"{group.rule}: {would}{why.summary}: {because}: {why.detail}"
     action = Notify(
         id=id_, rule=group.rule, object=group.object, generation=max(group.generation, 1), mode=Mode.ENFORCE,
         because=because, decided_at=now, to=rule.notify, message=cut(text.rstrip(": ")),

@@ -19,7 +19,6 @@ from bus.messages import (
     SetWeights,
     ZoneStep,
 )
-from rules.core.actions import in_words as words_of
 from rules.core.reasons import sentence
 from rules.engine.routing import Routing
 from rules.rehearsal.simulation import Emitted, play
@@ -48,7 +47,7 @@ def in_words(
         if isinstance(what, Hold):
             text, why = f"holds on {what.object}", f"{what.held}: {sentence(what.held)}"
         else:
-            text, why = words_of(what), f"{what.because}: {sentence(what.because)}".rstrip(": ")
+            text, why = what.summary, f"{what.because}: {sentence(what.because)}".rstrip(": ")
         yield f"{clock(said.at)}  {what.rule}  {text}"
         yield f"    {why}"
         yield from (f"    {line}" for line in ([what.detail] if what.detail else said.because))

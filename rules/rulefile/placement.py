@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import StrEnum
+from functools import cached_property
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, StringConstraints
 
+from rules.rulefile import selectors
 from rules.rulefile.fields import ClusterName, Model
 
 Text = Annotated[str, StringConstraints(max_length=1024)]
@@ -30,6 +32,9 @@ class OnInsufficient(StrEnum):
     PARTIAL = "Partial"
 
 
+_OPERATORS = {"In": "in", "NotIn": "notin", "Exists": "exists", "DoesNotExist": "absent"}
+
+
 class Requirement(Model):
     """One requirement of a selector."""
 
@@ -39,6 +44,11 @@ class Requirement(Model):
     """How it is compared."""
     values: tuple[Text, ...] = Field(default=(), max_length=Many)
     """For In and NotIn."""
+
+    @cached_property
+    def parsed(self) -> selectors.Requirement:
+        """As a selector in text is read."""
+        return self.key, _OPERATORS[self.operator], frozenset(self.values)
 
 
 class LabelSelector(Model):

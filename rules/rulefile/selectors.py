@@ -19,10 +19,11 @@ class BadSelector(ValueError):
 
 def matches(selector: str, labels: Mapping[str, str]) -> bool:
     """Whether the labels are selected. Raises BadSelector."""
-    return all(_holds(requirement, labels) for requirement in parsed(selector))
+    return all(holds(requirement, labels) for requirement in parsed(selector))
 
 
 Requirement = tuple[str, str, frozenset[str]]
+"""Key, operator (in, notin, exists, absent) and values."""
 
 
 @lru_cache(maxsize=1024)
@@ -44,7 +45,8 @@ def _requirement(text: str, selector: str) -> Requirement:
     raise BadSelector(f"{selector!r}: {text!r} is no requirement of a label selector")
 
 
-def _holds(requirement: Requirement, labels: Mapping[str, str]) -> bool:
+def holds(requirement: Requirement, labels: Mapping[str, str]) -> bool:
+    """Whether labels satisfy one requirement."""
     key, operator, values = requirement
     if operator == "in":
         return labels.get(key) in values

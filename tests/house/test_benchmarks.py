@@ -1,10 +1,13 @@
-"""What a benchmark needs and does not find is said, and is no failure."""
+"""What a benchmark needs and does not find is said, and is no failure; and each rule kind is measured."""
 
 from __future__ import annotations
 
 import pytest
 
 from benchmarks.beside_linkerd import beside_linkerd_failover
+from benchmarks.rules_many import KINDS as MEASURED
+from rules import catalog
+from rules.limits.limiter import LimiterRule
 
 
 @pytest.mark.parametrize("program", ["", "/nowhere/linkerd-failover-controller"])
@@ -14,3 +17,9 @@ async def test_without_linkerd_failover_the_comparison_is_skipped(
     monkeypatch.setenv("LINKERD_FAILOVER", program)
     result = await beside_linkerd_failover()
     assert result.figures == {"skipped": "LINKERD_FAILOVER names no program"}
+
+
+def test_every_kind_is_measured_with_ten_a_thousand_and_ten_thousand_rules() -> None:
+    """But the limiter's, which hears of no target: who acquires addresses it by its name."""
+    measured = {name.partition(" ")[0] for name in MEASURED}
+    assert {model.__name__.removesuffix("Rule") for model in catalog.KINDS if model is not LimiterRule} <= measured

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from bus.messages import SetWeights
 from reactor.workbench.backtest.backtest_run import Backtested
-from rules.core.actions import in_words
 from rules.rehearsal.backtest.backtest_report import Mark, Numbers, depends, moment, numbers, timeline
 from rules.rehearsal.backtest.compare import Pair
 from rules.rehearsal.backtest.rule_story import Act, Move, Played, RuleTimeline, ToleratedOutage, Wait
@@ -97,7 +96,7 @@ def does(act: Act) -> str:
     if isinstance(act.action, SetWeights):
         weights = " ".join(f"{service}={weight}" for service, weight in act.action.weights.items())
         return f"{_ARROWS[act.move]} {weights}"
-    return f"{_ARROWS[act.move]} {in_words(act.action)}"
+    return f"{_ARROWS[act.move]} {act.action.summary}"
 
 
 _ARROWS = {Move.AWAY: "→", Move.HOME: "←", Move.BETWEEN: "·"}

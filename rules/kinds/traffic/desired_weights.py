@@ -14,6 +14,7 @@ from bus.messages import Health, RouteRef, SetWeights
 from rules.core.desired import PlannedAction
 from rules.core.group import LONG_AGO, updated
 from rules.core.reasons import Because, Held
+from rules.core.timers import first_of
 from rules.core.values import replace
 from rules.kinds.traffic import backend_backoff as traffic_backoff
 from rules.kinds.traffic import by_hand as traffic_by_hand
@@ -193,7 +194,7 @@ def _coming_back(
         desired = replace(desired, held=way.held)
     if trial is not None and trial.failed and primary.weight:
         desired = replace(desired, because=Because.TRIAL_FAILED, detail=f"{primary.service}: {trial.failed}")
-    return replace(desired, requeue_at=_first(way.since, desired.requeue_at))
+    return replace(desired, requeue_at=first_of(way.since, desired.requeue_at))
 
 
 def _tried(
@@ -209,10 +210,6 @@ def _tried(
     detail = f"{how.percent} % for {how.seconds:g} s{then}"
     weights = at_percent(rule, how.percent, primary, secondaries)
     return DesiredWeights(weights=weights, because=Because.TRIAL, detail=detail, requeue_at=requeue_at)
-
-
-def _first(*moments: datetime | None) -> datetime | None:
-    return min((moment for moment in moments if moment is not None), default=None)
 
 
 def _unknown_primary(

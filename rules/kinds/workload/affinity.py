@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from bus.messages import Workload, WorkloadCopy
-from rules.rulefile.placement import ClusterAffinity, LabelSelector, Requirement
+from rules.rulefile.placement import ClusterAffinity, LabelSelector
+from rules.rulefile.selectors import holds
 from rules.rulefile.workload import ResourceSelector, WorkloadFailover
 
 
@@ -15,19 +16,7 @@ def selected(selector: LabelSelector | None, labels: Mapping[str, str]) -> bool:
         return True
     if any(labels.get(key) != value for key, value in selector.match_labels.items()):
         return False
-    return all(_holds(one, labels) for one in selector.match_expressions)
-
-
-def _holds(one: Requirement, labels: Mapping[str, str]) -> bool:
-    match one.operator:
-        case "In":
-            return labels.get(one.key) in one.values
-        case "NotIn":
-            return labels.get(one.key) not in one.values
-        case "Exists":
-            return one.key in labels
-        case "DoesNotExist":
-            return one.key not in labels
+    return all(holds(one.parsed, labels) for one in selector.match_expressions)
 
 
 def affine(affinity: ClusterAffinity | None, name: str, labels: Mapping[str, str], fields: Mapping[str, str]) -> bool:
@@ -37,7 +26,7 @@ def affine(affinity: ClusterAffinity | None, name: str, labels: Mapping[str, str
     if name in affinity.exclude or (affinity.cluster_names and name not in affinity.cluster_names):
         return False
     expressions = affinity.field_selector.match_expressions if affinity.field_selector is not None else ()
-    return selected(affinity.label_selector, labels) and all(_holds(one, fields) for one in expressions)
+    return selected(affinity.label_selector, labels) and all(holds(one.parsed, fields) for one in expressions)
 
 
 def meant(

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from bus.messages import Mode, ZoneStep
 from rules.core.desired import DesiredState, Evidence, PlannedAction
 from rules.core.reasons import Because, Held
+from rules.core.timers import first_of
 from rules.core.values import replace
 from rules.kinds.zone import progress as zone_time
 from rules.kinds.zone.admission import SOURCES_MIN, admit, checks
@@ -45,7 +46,7 @@ def desire(rule: ZoneIsolation, group: ZoneGroup, _shared_group: ZoneGroup | Non
         desired = replace(desired, about=f"{rule.object}/{isolation.zone}")
     elif (other := _not_isolated(rule, group, isolation, now)) is not None:
         desired = replace(
-            desired, held=other.held, about=other.about, requeue_at=_first(desired.requeue_at, now + AGAIN)
+            desired, held=other.held, about=other.about, requeue_at=first_of(desired.requeue_at, now + AGAIN)
         )
     moments = [desired.requeue_at, zone_time.next_moment(rule, group, state, now)]
     refused = state.refused
@@ -53,11 +54,7 @@ def desire(rule: ZoneIsolation, group: ZoneGroup, _shared_group: ZoneGroup | Non
         held = (Held(refused.reason), refused.detail)
         desired = replace(desired, held=held, about=f"{rule.object}/{refused.zone}")
         moments.append(refused.at + REFUSAL_SHOWN)
-    return replace(desired, requeue_at=_first(*moments))
-
-
-def _first(*moments: datetime | None) -> datetime | None:
-    return min((at for at in moments if at is not None), default=None)
+    return replace(desired, requeue_at=first_of(*moments))
 
 
 def _not_isolated(
@@ -196,7 +193,7 @@ def _isolated(
     if now < expires:
         look_at, recovery = None if acts else isolation.look_at, recovery_of(rule, group, isolation, now)
         held = (Held.BACKING_OFF, recovery.detail) if recovery.backs_off else None
-        return DesiredState(acts=acts, held=held, requeue_at=_first(expires, look_at, recovery.at))
+        return DesiredState(acts=acts, held=held, requeue_at=first_of(expires, look_at, recovery.at))
     detail = f"isolated since {isolation.since.isoformat()}; expirySeconds is {rule.expiry_seconds:g}"
     return DesiredState(acts=acts, held=(Held.ISOLATION_EXPIRED, detail))
 

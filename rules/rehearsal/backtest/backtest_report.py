@@ -10,7 +10,6 @@ from typing import Any
 
 from bus.messages import Notify, SetWeights, iso
 from rules.catalog import kind_of
-from rules.core.actions import in_words
 from rules.rehearsal.backtest.compare import Pair
 from rules.rehearsal.backtest.rule_story import Act, Move, Played, RuleTimeline, ToleratedOutage, Wait
 from rules.rehearsal.simulation import at
@@ -200,7 +199,7 @@ def _what(act: Act) -> dict[str, Any]:
         case Notify() as action:
             return {"action": "Notify", "message": action.message}
         case action:
-            return {"action": type(action).__name__, "does": in_words(action)}
+            return {"action": type(action).__name__, "does": action.summary}
 
 
 def _compared(pairs: Sequence[Pair]) -> dict[str, Any]:

@@ -82,12 +82,9 @@ def _same(one: ResourceSelector, other: ResourceSelector) -> bool:
     return len(labels) < 2 or could_select_both(*labels)
 
 
-_OPERATORS = {"In": "in", "NotIn": "notin", "Exists": "exists", "DoesNotExist": "absent"}
-
-
 def _requirements(selector: LabelSelector | None) -> list[Requirement]:
     if selector is None:
         return []
     wanted = [(key, "in", frozenset({value})) for key, value in selector.match_labels.items()]
-    more = [(one.key, _OPERATORS[one.operator], frozenset(one.values)) for one in selector.match_expressions]
+    more = [one.parsed for one in selector.match_expressions]
     return [*wanted, *more]

@@ -20,7 +20,6 @@ from reactor.sources.source_context import SourceContext
 from reactor.workbench.backtest.label_targets import Targets
 from reactor.workbench.backtest.prometheus_gaps import Outages
 from reactor.workbench.backtest.query_observations import observations
-from rules.core.actions import in_words
 from rules.loader import RuleSet
 from rules.rehearsal.backtest.backtester import backtest
 from rules.rehearsal.simulation import START, Emitted, play, second
@@ -97,7 +96,7 @@ def doings(said: Iterable[Emitted]) -> list[Doing]:
 def _doing(when: float, what: Action | Hold) -> Doing:
     if isinstance(what, Hold):
         return when, what.rule, what.object, what.held, ""
-    does = str(what.weights) if isinstance(what, SetWeights) else in_words(what).partition(" (")[0]
+    does = str(what.weights) if isinstance(what, SetWeights) else what.summary.partition(" (")[0]
     return when, what.rule, what.object, what.because, does
 
 
