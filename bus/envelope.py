@@ -9,52 +9,14 @@ from typing import Annotated, Any, Literal, Union
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, create_model
 
+from bus import messages
 from bus.errors import Malformed
-from bus.messages import (
-    AcquireReply,
-    AcquireRequest,
-    Approve,
-    CancelEviction,
-    Cluster,
-    ClusterTaints,
-    DecisionRecord,
-    Evict,
-    Excess,
-    FailbackTraffic,
-    FailbackZone,
-    FailoverTraffic,
-    Hold,
-    IsolateZone,
-    Message,
-    Notify,
-    Observation,
-    Outcome,
-    Pause,
-    Place,
-    Purge,
-    Reject,
-    ReleaseTraffic,
-    Resume,
-    RetryZone,
-    Route,
-    SetTaints,
-    SetWeights,
-    WebhookPost,
-    Workload,
-    WorkloadCopy,
-    Zones,
-    ZoneStep,
-    iso,
-)
+from bus.messages import Message, Observation, iso
 
-MESSAGES: tuple[type[Message], ...] = (
-    Observation, Route, Cluster, ClusterTaints, Workload, WorkloadCopy, Zones,
-    Pause, Resume, Approve, Reject, IsolateZone, FailbackZone, RetryZone,
-    FailoverTraffic, FailbackTraffic, ReleaseTraffic, AcquireRequest, AcquireReply, Outcome,
-    SetWeights, Place, Evict, Purge, CancelEviction, SetTaints, ZoneStep, Notify,
-    Hold, DecisionRecord, WebhookPost, Excess,
-)  # fmt: skip
-"""Every message there is: the documents of the bus are checked against this list."""
+MESSAGES: tuple[type[Message], ...] = tuple(
+    one for one in vars(messages).values() if isinstance(one, type) and issubclass(one, Message) and "type" in vars(one)
+)
+"""Every message there is, those of `bus.messages` that have a type: the documents of the bus are checked against it."""
 
 
 class Event(BaseModel):

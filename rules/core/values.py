@@ -44,3 +44,8 @@ def _setter(kind: Any, name: str) -> Setter:
     owner = next(one for one in kind.__mro__ if name in one.__dict__.get("__slots__", ()))
     setter: Setter = owner.__dict__[name].__set__
     return setter
+
+
+def without(items: Mapping[str, T], name: str) -> dict[str, T]:
+    """Give a copy of the items without that one."""
+    return {key: value for key, value in items.items() if key != name}

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from datetime import datetime
-from typing import TypeVar
 
 from bus.messages import (
     Action,
@@ -23,7 +22,7 @@ from bus.messages import (
     Workload,
     WorkloadCopy,
 )
-from rules.core.values import replace
+from rules.core.values import replace, without
 from rules.kinds.workload import surplus
 from rules.kinds.workload.affinity import means
 from rules.kinds.workload.eviction import evicted
@@ -97,7 +96,7 @@ def _copy(
     state = replace(state, api_version=fact.api_version, copy_seen={**state.copy_seen, name: at})
     listed = {key: count for key, count in state.listed.items() if key != name}
     if not fact.exists:
-        state = replace(state, listed=listed, copies=_without(state.copies, name))
+        state = replace(state, listed=listed, copies=without(state.copies, name))
         state = _gone(state, name) if name in state.moves else state
         return replace(state, exists=bool(state.copies))
     appeared_at = at if seen_at is not None or name in placing else None
@@ -108,10 +107,10 @@ def _copy(
 
 def _let_go(state: WorkloadState, name: str, at: datetime) -> WorkloadState:
     """A copy that has lost the labels by which it was selected is none of ours: it is neither counted nor moved."""
-    copies = _without(state.copies, name)
+    copies = without(state.copies, name)
     return replace(
         state, meant=bool(copies), exists=bool(copies), copy_seen={**state.copy_seen, name: at}, copies=copies,
-        listed=_without(state.listed, name), moves=_without(state.moves, name),
+        listed=without(state.listed, name), moves=without(state.moves, name),
     )  # fmt: skip
 
 
@@ -136,7 +135,7 @@ def _gone(state: WorkloadState, name: str) -> WorkloadState:
     left = state.left
     if move.evicted_at is not None and not move.surplus:
         left = dict(sorted({**left, name: Departure(move.evicted_at, move.cause)}.items()))
-    return replace(state, moves=_without(state.moves, name), left=left)
+    return replace(state, moves=without(state.moves, name), left=left)
 
 
 def done(rule: WorkloadFailover, group: WorkloadGroup, action: Action, at: datetime) -> WorkloadGroup:
@@ -148,10 +147,10 @@ def done(rule: WorkloadFailover, group: WorkloadGroup, action: Action, at: datet
         case Evict():
             state = _evicted(state, action, at)
         case Purge():
-            state = replace(state, copies=_without(state.copies, action.from_))
+            state = replace(state, copies=without(state.copies, action.from_))
             state = _gone(state, action.from_) if action.from_ in state.moves else state
         case CancelEviction():
-            state = replace(state, moves=_without(state.moves, action.from_))
+            state = replace(state, moves=without(state.moves, action.from_))
         case _:
             return group
     if isinstance(action, Purge | CancelEviction):
@@ -199,7 +198,7 @@ def _evicted(state: WorkloadState, action: Evict, at: datetime) -> WorkloadState
     if not directly:
         return state
     left = dict(sorted({**state.left, name: Departure(at, known.cause)}.items()))
-    return replace(state, copies=_without(state.copies, name), left=left)
+    return replace(state, copies=without(state.copies, name), left=left)
 
 
 def reset(_rule: WorkloadFailover, group: WorkloadGroup) -> WorkloadGroup:
@@ -217,10 +216,3 @@ def reset(_rule: WorkloadFailover, group: WorkloadGroup) -> WorkloadGroup:
 
 def _sorted(copies: Mapping[str, Copy]) -> dict[str, Copy]:
     return dict(sorted(copies.items()))
-
-
-Item = TypeVar("Item")
-
-
-def _without(items: Mapping[str, Item], name: str) -> dict[str, Item]:
-    return {key: value for key, value in items.items() if key != name}

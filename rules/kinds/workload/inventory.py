@@ -15,7 +15,7 @@ from bus.messages import Cluster, ClusterTaints, Fact, Health, Taint
 from rules.core.desired import DesiredState
 from rules.core.group import Member, updated
 from rules.core.timers import advanced, runs
-from rules.core.values import replace
+from rules.core.values import replace, without
 from rules.kinds.workload import cluster_backoff as workload_backoff
 from rules.kinds.workload import outage as workload_outage
 from rules.kinds.workload.state import ClusterState, WorkloadGroup
@@ -69,7 +69,7 @@ def _tainted(known: ClusterState | None, fact: ClusterTaints, now: datetime) -> 
     if said is not None and at < said:
         return state
     stamped = added((), fact.taints, at)
-    by_rule = {**state.by_rule, fact.rule: stamped} if stamped else _without(state.by_rule, fact.rule)
+    by_rule = {**state.by_rule, fact.rule: stamped} if stamped else without(state.by_rule, fact.rule)
     return replace(state, by_rule=dict(sorted(by_rule.items())), said_at={**state.said_at, fact.rule: at})
 
 
@@ -100,10 +100,6 @@ def without_signals(group: WorkloadGroup, is_foreign: Callable[[str, str], bool]
                 group = replace(group, state=replace(group.state, clusters=clusters))
         group = replace(group, members=members)
     return group
-
-
-def _without(by_rule: Mapping[str, tuple[Taint, ...]], rule: str) -> dict[str, tuple[Taint, ...]]:
-    return {name: taints for name, taints in by_rule.items() if name != rule}
 
 
 def heard(rule: WorkloadFailover, group: WorkloadGroup, target: str, at: datetime) -> WorkloadGroup:
