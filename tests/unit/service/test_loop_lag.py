@@ -45,7 +45,7 @@ async def test_what_has_survived_a_full_collection_is_not_looked_at_again() -> N
         else:
             pauses.append(time.thread_time() - full)
 
-    kept = [[number] for number in range(1_000_000)]
+    kept = [[number] for number in range(400_000)]
     task = asyncio.create_task(ShortPauses().run())
     await asyncio.sleep(0)
     gc.callbacks.append(timed)
