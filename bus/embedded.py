@@ -18,7 +18,7 @@ import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from nats.aio.client import Client
 from nats.errors import Error
@@ -92,12 +92,13 @@ class EmbeddedServer:
         for stale in self.folder.glob("*.ports"):
             stale.unlink()  # left behind by a server that was killed
         _write(self.folder / "nats.conf", self.configuration())
-        with self.log.open("ab") as log:
+        with _opened(self.log, os.O_WRONLY | os.O_APPEND, "ab") as log:
             self._process = await asyncio.create_subprocess_exec(
                 *command, stdin=asyncio.subprocess.DEVNULL, stdout=log, stderr=log,
                 # The child holds the lock too, for as long as it may touch the store.
                 pass_fds=[self._lock.fileno()], preexec_fn=_end_with_parent(),
                 process_group=0,  # a Ctrl-C in the terminal is for us: the server is stopped last
+                umask=0o077,
             )  # fmt: skip
         try:
             async with asyncio.timeout(READY_SECONDS):
@@ -198,8 +199,16 @@ class EmbeddedServer:
 def _write(file: Path, text: str) -> None:
     """Write a file that only this user may read."""
     file.unlink(missing_ok=True)
-    with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as opened:
+    with _opened(file, os.O_WRONLY | os.O_EXCL, "w") as opened:
         opened.write(text)
+
+
+def _opened(file: Path, flags: int, mode: str) -> IO[Any]:
+    """Open a file, and make it where it is not there, that only this user may read, also where an older version let
+    others."""
+    descriptor = os.open(file, flags | os.O_CREAT, 0o600)
+    os.fchmod(descriptor, 0o600)
+    return os.fdopen(descriptor, mode)
 
 
 def find_binary(named: Path | None = None) -> str:
@@ -220,7 +229,7 @@ def find_binary(named: Path | None = None) -> str:
 
 async def _lock(folder: Path) -> IO[str]:
     """Give the open lock file: the folder is ours until it is closed here and in the child. Raises FolderInUse."""
-    file = (folder / "lock").open("a+")
+    file = _opened(folder / "lock", os.O_RDWR | os.O_APPEND, "a+")
     give_up = asyncio.get_running_loop().time() + LOCK_SECONDS
     while True:
         try:

@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
+from bus.errors import NotPermitted, Unavailable
 from bus.messages import Health, Observation
 from reactor.alerts.alert_evidence import AlertEvidence
 from reactor.alerts.cache import AlertCache
@@ -153,12 +154,17 @@ class AlertPublisher:
         )  # fmt: skip
 
     async def _say(self, due: list[tuple[AlertOpinion, Observation, _Told]]) -> Exception | None:
-        """Say all in one round, and remember what was said; give what failed."""
+        """Say all in one round, and remember what was said; give what failed.
+
+        Where the bus refuses one of them, each is said alone: it harms no other.
+        """
         if not due:
             return None
         try:
             await self._tell([said for _, said, _ in due])
         except Exception as error:  # noqa: BLE001 - given back
+            if len(due) > 1 and (isinstance(error, NotPermitted) or not isinstance(error, Unavailable)):
+                return next(filter(None, [await self._say([one]) for one in due]), None)
             for opinion, _, _ in due:
                 self._told.pop(opinion, None)  # so that the next sweep says it
             return error

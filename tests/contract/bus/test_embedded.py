@@ -7,6 +7,7 @@ import os
 import signal
 import stat
 import sys
+from contextlib import AsyncExitStack
 from pathlib import Path
 
 import pytest
@@ -121,12 +122,20 @@ async def test_no_orphan_is_left_behind_when_its_parent_is_killed(tmp_path: Path
 async def test_the_server_and_its_files_are_this_users_alone(tmp_path: Path) -> None:
     old = tmp_path / "nats"
     old.mkdir(mode=0o755)
-    for name in ("nats.conf", "url"):
+    for name in ("nats.conf", "url", "lock", "nats-server.log"):
         (old / name).write_text("of an older version")
         (old / name).chmod(0o644)
-    async with EmbeddedServer(old) as server:
-        assert stat.S_IMODE(old.stat().st_mode) == 0o700
-        assert {stat.S_IMODE((old / name).stat().st_mode) for name in ("nats.conf", "url")} == {0o600}
+    before = os.umask(0)
+    try:
+        server = await EmbeddedServer(old).__aenter__()
+    finally:
+        os.umask(before)
+    async with AsyncExitStack() as stack:
+        stack.push_async_exit(server)
+        assert {stat.S_IMODE(path.stat().st_mode) for path in (old, *old.rglob("*")) if path.is_dir()} == {0o700}
+        files = {path.name: stat.S_IMODE(path.stat().st_mode) for path in old.rglob("*") if path.is_file()}
+        assert {name for name, mode in files.items() if mode != 0o600} == set()
+        assert any(name.endswith(".ports") for name in files)
         reader, writer = await asyncio.open_connection("127.0.0.1", int(server.url.rpartition(":")[2]))
         writer.write(b'CONNECT {"verbose":false}\r\nPING\r\n')
         async with asyncio.timeout(10):

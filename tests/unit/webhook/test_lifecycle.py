@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 import pytest
 
-from bus.errors import Unavailable
+from bus.errors import Malformed, NotPermitted, Unavailable
 from bus.messages import Health, Observation, WebhookPost
 from bus.topology import ALERTS
 from reactor.alerts.lifecycle import ROLLED_OUT, AlertLifecycle
@@ -126,6 +128,30 @@ async def test_what_a_sweep_could_not_say_the_next_one_says(world: World) -> Non
         assert world.last() == "Unknown"
         await world.pass_time(lifecycle, 112)
     assert world.last() == "Healthy"
+
+
+@pytest.mark.parametrize("refusal", [Malformed("too long"), NotPermitted("not on this subject")], ids=repr)
+async def test_an_observation_that_the_bus_refuses_makes_no_other_be_said_again(
+    world: World, refusal: Exception
+) -> None:
+    tell = world.tell
+
+    async def refusing(observations: Sequence[Observation]) -> None:
+        if any(one.target.endswith("/bad") for one in observations):
+            raise refusal
+        await tell(observations)
+
+    world.tell = refusing  # type: ignore[method-assign]  # the bus refuses one target
+    async with world.lifecycle() as lifecycle:
+        with pytest.raises(type(refusal)):
+            await world.post(lifecycle, *(alert(name, service=name) for name in ("a", "bad", "c")), at=0)
+        for second in range(1, 10):
+            world.clock.seconds = second
+            with suppress(type(refusal)):
+                await lifecycle.sweep()
+    said = Counter(one.target.rpartition("/")[2] for one in world.told)
+    assert said.keys() == {"a", "c"}
+    assert max(said.values()) <= 2, "at once, and when its refreshSeconds are over"
 
 
 async def test_a_word_said_in_ignorance_of_another_process_is_taken_back(world: World) -> None:
