@@ -10,7 +10,9 @@ import sys
 from contextlib import AsyncExitStack
 from pathlib import Path
 
+import nats
 import pytest
+from nats.aio.msg import Msg
 
 from bus.embedded import EmbeddedServer, find_binary
 from bus.errors import FolderInUse, NoBinary, ServerExited
@@ -160,3 +162,47 @@ async def test_another_user_of_the_machine_reads_no_password(tmp_path: Path) -> 
         )
         said, _ = await child.communicate()
     assert (child.returncode, said) == (0, b"")
+
+
+ANOTHER_USER = r"""
+import encodings.idna, os, socket, sys
+os.setgid(65534); os.setuid(65534)
+port = int(sys.argv[1])
+assert f"0100007F:{port:04X}" in open("/proc/net/tcp").read(), "anybody may see which ports are open"
+with socket.create_connection(("127.0.0.1", port), 10) as peer:
+    print(b"reactor-embedded" in peer.recv(4096))
+    peer.sendall(b'CONNECT {"verbose":true}\r\nPUB reactor.actions.0.setweights.x 6\r\nforged\r\nPING\r\n')
+    said = b""
+    try:
+        while part := peer.recv(4096):
+            said += part
+    except ConnectionResetError:
+        pass
+print(said.decode())
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="listening ports are found in /proc")
+async def test_another_user_who_finds_the_port_has_nothing_carried_out(tmp_path: Path) -> None:
+    """It finds the server and speaks to it, as it may to any port of loopback, with an action of its own."""
+    async with EmbeddedServer(tmp_path / "nats") as server:
+        heard: list[str] = []
+        owner = await nats.connect(server.url)
+
+        async def note(message: Msg) -> None:
+            heard.append(message.subject)
+
+        await owner.subscribe("reactor.>", cb=note)
+        await owner.flush()
+        port = server.url.rpartition(":")[2]
+        child = await asyncio.create_subprocess_exec(
+            sys.executable, "-c", ANOTHER_USER, port, stdout=asyncio.subprocess.PIPE
+        )
+        said, _ = await child.communicate()
+        await owner.publish("reactor.end", b"")
+        await owner.flush()
+        await owner.close()
+    assert child.returncode == 0
+    assert said.decode().split() == ["True", "-ERR", "'Authorization", "Violation'"]
+    assert heard == ["reactor.end"]
