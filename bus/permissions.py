@@ -114,7 +114,7 @@ USER = "<user>"
 
 _PUBLISH: Mapping[str, tuple[str, Callable[[], Iterable[str]]]] = {
     "observer": ("runs sources", lambda: (*PRESENT, *_facts(*SEEN), *_write(topology.TEMPLATES))),
-    "receiver": ("takes alerts", lambda: (*PRESENT, f"{ROOT}.webhooks.*")),
+    "receiver": ("takes alerts", lambda: (*PRESENT, f"{ROOT}.webhooks.*", f"{ROOT}.parked.*")),
     "router": ("routes what comes in", lambda: (
         *PRESENT, *_work(topology.ROUTERS, topology.PARKED_POSTS, topology.DELAYED), *_write(topology.ALERTS),
         *_follow(topology.ALERTS), *_facts(*SEEN, *fact_kinds(*get_args(AnyCommand))), f"{ROOT}.parked.*",

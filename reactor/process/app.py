@@ -279,7 +279,7 @@ class App:
         takes_alerts = "receiver" in self.roles
         server = WebhookServer(
             self.settings.receiver if takes_alerts else Receiver(), sources=self._webhook_sources(rules), bus=None,
-            ready=self._not_ready, clock=self.clock, in_hands=self._in_hands, routes="router" in self.roles,
+            ready=self._not_ready, clock=self.clock, in_hands=self._in_hands,
         )  # fmt: skip
         health = listening_for_health(server, self.settings.health, self.settings.health_address)
         self.health_url = await self._stack.enter_async_context(health)

@@ -19,7 +19,7 @@ from aiohttp import web
 from aiohttp.typedefs import Middleware
 
 from bus import subjects
-from bus.errors import BusError
+from bus.errors import BusError, NotPermitted
 from bus.port import Outgoing
 from reactor.runtime import telemetry, tracing
 from reactor.runtime.clock import Clock
@@ -67,10 +67,9 @@ class WebhookServer:
 
     def __init__(
         self, settings: Receiver, *, sources: Collection[str], bus: Journal | None, ready: Ready, clock: Clock,
-        in_hands: Counter[str] | None = None, routes: bool = False,
+        in_hands: Counter[str] | None = None,
     ) -> None:  # fmt: skip
         """`in_hands`: how many posts of each source our routers have in hands, by their subject; None: nobody routes.
-        `routes`: whether this process routes too, and so may publish where posts wait.
 
         `sources`: names of the AlertmanagerWebhook sources, which may change later. Raises SettingsError where a
         secret is missing."""
@@ -85,7 +84,7 @@ class WebhookServer:
         self._throttle = LogThrottle(clock)
         self._posts: Counter[str] = Counter()
         self._in_hands = in_hands
-        self._routes = routes
+        self._may_park = True
         self._large_again_at = 0.0
         self._buckets: dict[str, TokenBucket] = {}
         self._turns: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
@@ -221,11 +220,11 @@ class WebhookServer:
                 if aside:
                     ready.append(replace(message, subject=subjects.parked(source)))
                     continue
-            await self._store(ready)
+            await self._store(source, ready)
             ready = []
             await asyncio.sleep(wait)
             await self._store_in_turn(source, message)
-        await self._store(ready)
+        await self._store(source, ready)
 
     async def _store_in_turn(self, source: str, message: Outgoing) -> None:
         """Store it when the routers have room for it, and for all of this source that has waited longer."""
@@ -235,7 +234,7 @@ class WebhookServer:
                     await asyncio.sleep(LOOK_SECONDS)  # what was just stored is on its way to them
                     if self._routers_have_room(message.subject):
                         break
-                await self._store([message])
+                await self._store(source, [message])
         except TimeoutError:
             raise Refusal(503, "the routers have enough of this source in hands", limit="inHands") from None
 
@@ -244,7 +243,7 @@ class WebhookServer:
 
         One large post of a source at a time does, as far as its bucket admits it: what more comes waits unanswered.
         """
-        if not self._routes or self._in_hands is None or messages <= IN_HANDS_MAX or now < self._large_again_at:
+        if not self._may_park or self._in_hands is None or messages <= IN_HANDS_MAX or now < self._large_again_at:
             return False
         if self._in_hands[subjects.parked(source)]:
             return False
@@ -254,7 +253,7 @@ class WebhookServer:
     def _routers_have_room(self, subject: str, more: int = 0) -> bool:
         return self._in_hands is None or self._in_hands[subject] + more < IN_HANDS_MAX
 
-    async def _store(self, messages: Sequence[Outgoing]) -> None:
+    async def _store(self, source: str, messages: Sequence[Outgoing]) -> None:
         if not messages:
             return
         if self.bus is None:
@@ -264,6 +263,13 @@ class WebhookServer:
                 await self.bus.publish_all(messages)
         except TimeoutError:
             raise Refusal(503, f"the bus did not confirm within {self.journal_seconds:g} s") from None
+        except NotPermitted as error:
+            if all(one.subject == subjects.webhook(source) for one in messages):
+                raise Refusal(503, f"the bus cannot take it: {error}") from error
+            # Users of NATS of version 0.1.0 have no right there: all of it goes into the inbox, as it did then.
+            self._may_park = False
+            log.warning("large posts are answered late: %s. Print the users again: reactor bus permissions", error)
+            await self._store(source, [replace(one, subject=subjects.webhook(source)) for one in messages])
         except BusError as error:
             raise Refusal(503, f"the bus cannot take it: {error}") from error
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import json
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from datetime import timedelta
 from pathlib import Path
 
+import aiohttp
 import nats
 import pytest
 from click.testing import CliRunner
@@ -24,13 +26,16 @@ from bus.permissions import PROCESSES, ROLES, Permissions, of_person, of_role, o
 from bus.port import Outgoing
 from bus.server_users import configuration
 from bus.testing.memory_parts import matches
-from bus.topology import EXECUTORS, FACTS, GROUPS, ROUTERS, Queue
+from bus.topology import EXECUTORS, FACTS, GROUPS, INBOX, PARKED, ROUTERS, Queue
 from reactor.cli.main import cli
 from reactor.process.app import App
 from reactor.runtime.clock import Clock
 from reactor.settings.model import Settings
+from reactor.webhook.webhook_server import IN_HANDS_MAX
 from tests.contract.bus.servers import Configured
 from tests.integration.bus.authority import jetstream
+from tests.integration.webhook.reception import JSON
+from tests.unit.webhook.builders import alert, body
 
 PASSWORD = "right"
 USERS = [
@@ -47,7 +52,7 @@ SUBJECTS = {
     subjects.observation("other", "x"): {"other"},
     subjects.inventory("cmdb", "x"): set(),
     subjects.webhook("am"): {"receiver"},
-    subjects.parked("am"): {"router"},
+    subjects.parked("am"): {"router", "receiver"},
     subjects.excess("backup-check"): {"router"},
     subjects.command("pause", "operator"): {"operator"},
     subjects.command("pause", "web"): {"web"},
@@ -277,6 +282,29 @@ async def test_the_commands_for_looking_work_for_a_viewer(server: EmbeddedServer
     done = await asyncio.to_thread(CliRunner(env=environment).invoke, cli, [*words, "--bus", server.url])
     assert done.exit_code in (0, 1), done.output
     assert "ermission" not in done.output
+
+
+async def test_a_receiver_alone_stores_a_large_post_whole_beside_the_inbox(
+    server: EmbeddedServer, tmp_path: Path
+) -> None:
+    """No router runs, and none is waited for: two messages are in the inbox, where windows wait for them."""
+    hook = "- {name: am, kind: AlertmanagerWebhook, target: 'service/east/shop/{service}'}\n"
+    (tmp_path / "rules.yaml").write_text(f"apiVersion: reactor/v1\nsources:\n{hook}")
+    login = {"url": server.url, "user": "receiver", "password": PASSWORD}
+    settings = Settings.model_validate(
+        {"ruleFiles": [str(tmp_path / "rules.yaml")], "receiver": {"listen": "127.0.0.1:0"}, "bus": login}
+    )
+    large = body(*(alert(f"{one:016x}", service=f"s{one}") for one in range(4_900)))
+    async with (
+        App(settings, roles=frozenset({"receiver"})) as app,
+        aiohttp.ClientSession() as session,
+        session.post(f"{app.receiver_url}/v1/alerts/am", data=io.BytesIO(large), headers=JSON) as answer,
+    ):
+        assert (answer.status, await answer.json()) == (200, {"taken": 4_900, "quarantined": 0})
+    async with bus_of(server, "reactor") as bus:
+        inbox, beside = await bus.extent(INBOX), await bus.extent(PARKED)
+    assert inbox.last + 1 - inbox.first == IN_HANDS_MAX
+    assert beside.last + 1 - beside.first > IN_HANDS_MAX
 
 
 async def test_the_audit_says_which_user_gave_a_command_whatever_name_is_given_beside_it(

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from collections.abc import Sequence
 from datetime import timedelta
 
 from bus import subjects
 from bus.envelope import decode
+from bus.errors import NotPermitted
+from bus.port import Outgoing
+from bus.testing.memory import MemoryBus
 from bus.topology import PARKED_POSTS
 from reactor.webhook.webhook_server import IN_HANDS_MAX
 from tests.integration.webhook.reception import Reception
@@ -20,11 +24,11 @@ SOON = 0.3
 """Seconds in which a post that does not wait is long answered."""
 
 
-def that_routes(receiver: Reception, **in_hands: int) -> Counter[str]:
+def with_routers(receiver: Reception, **in_hands: int) -> Counter[str]:
     hands = Counter({
         subjects.webhook("am"): in_hands.get("webhooks", 0), subjects.parked("am"): in_hands.get("parked", 0)
     })  # fmt: skip
-    receiver.server._routes, receiver.server._in_hands = True, hands
+    receiver.server._in_hands = hands
     return hands
 
 
@@ -41,7 +45,7 @@ async def journaled(receiver: Reception) -> list[str]:
 
 
 async def test_a_large_post_is_stored_whole_and_answered_although_routers_have_enough(receiver: Reception) -> None:
-    that_routes(receiver, webhooks=IN_HANDS_MAX)
+    with_routers(receiver, webhooks=IN_HANDS_MAX)
     code, answer = await receiver.post(LARGE)
     assert (code, answer["taken"]) == (200, ALERTS)
     assert await journaled(receiver) == []
@@ -49,7 +53,7 @@ async def test_a_large_post_is_stored_whole_and_answered_although_routers_have_e
 
 
 async def test_no_window_waits_for_more_of_a_large_post_than_the_routers_have_room_for(receiver: Reception) -> None:
-    that_routes(receiver)
+    with_routers(receiver)
     assert (await receiver.post(LARGE))[0] == 200
     posts, beside = await receiver.journal(), await waiting(receiver)
     assert len(posts) == IN_HANDS_MAX
@@ -58,7 +62,7 @@ async def test_no_window_waits_for_more_of_a_large_post_than_the_routers_have_ro
 
 
 async def test_while_one_large_post_of_a_source_waits_stored_its_next_one_waits_unanswered(receiver: Reception) -> None:
-    hands = that_routes(receiver, webhooks=IN_HANDS_MAX, parked=1)
+    hands = with_routers(receiver, webhooks=IN_HANDS_MAX, parked=1)
     post = asyncio.create_task(receiver.post(LARGE))
     await asyncio.sleep(SOON)
     assert not post.done()
@@ -70,7 +74,7 @@ async def test_while_one_large_post_of_a_source_waits_stored_its_next_one_waits_
 async def test_two_large_posts_at_once_are_not_both_stored_before_routers_have_taken_up_one(
     receiver: Reception,
 ) -> None:
-    hands = that_routes(receiver, webhooks=IN_HANDS_MAX)
+    hands = with_routers(receiver, webhooks=IN_HANDS_MAX)
     assert (await receiver.post(LARGE))[0] == 200
     post = asyncio.create_task(receiver.post(body(*(alert(f"f{one:015x}", text="x" * 1000) for one in range(ALERTS)))))
     await asyncio.sleep(SOON)
@@ -81,7 +85,7 @@ async def test_two_large_posts_at_once_are_not_both_stored_before_routers_have_t
 
 async def test_a_small_post_waits_for_the_routers_as_before(receiver: Reception) -> None:
     """All that a window of its targets must know is in the inbox when it is answered."""
-    hands = that_routes(receiver, webhooks=IN_HANDS_MAX)
+    hands = with_routers(receiver, webhooks=IN_HANDS_MAX)
     post = asyncio.create_task(receiver.post(body(alert())))
     await asyncio.sleep(SOON)
     assert not post.done()
@@ -90,10 +94,34 @@ async def test_a_small_post_waits_for_the_routers_as_before(receiver: Reception)
     assert await waiting(receiver) == []
 
 
-async def test_where_this_process_does_not_route_nothing_is_stored_beside_the_inbox(receiver: Reception) -> None:
-    """The user of a receiver may publish in the inbox alone."""
-    that_routes(receiver)
-    receiver.server._routes = False
-    assert (await receiver.post(LARGE))[0] == 200
+class Denying:
+    """A bus whose user may not publish on some subjects."""
+
+    def __init__(self, bus: MemoryBus, *denied: str) -> None:
+        self._bus = bus
+        self._denied = denied
+        self.asked = 0
+
+    async def publish_all(self, messages: Sequence[Outgoing]) -> None:
+        if any(one.subject in self._denied for one in messages):
+            self.asked += 1
+            raise NotPermitted("this user of the bus may not publish there")
+        await self._bus.publish_all(messages)
+
+
+async def test_where_the_user_has_no_right_beside_the_inbox_all_is_stored_in_it(receiver: Reception) -> None:
+    """Users of NATS that were made for version 0.1.0 have none."""
+    with_routers(receiver)
+    receiver.server.bus = older = Denying(receiver.bus, subjects.parked("am"))
+    for _ in range(2):
+        assert (await receiver.post(LARGE))[0] == 200
+    assert older.asked == 1
     assert await waiting(receiver) == []
-    assert len(await journaled(receiver)) == ALERTS
+    assert {*await journaled(receiver)} == {f"{one:016x}" for one in range(ALERTS)}
+
+
+async def test_a_user_without_any_right_is_told_so(receiver: Reception) -> None:
+    with_routers(receiver)
+    receiver.server.bus = Denying(receiver.bus, subjects.parked("am"), subjects.webhook("am"))
+    code, answer = await receiver.post(LARGE)
+    assert (code, "may not publish" in answer["error"]) == (503, True)
