@@ -55,7 +55,7 @@ class Decider:
                 await self._give_away([p for p in self._running if p not in wanted])
                 await to_its_end(self._settle(wanted), SETTLE)
                 if self._shared.clock.monotonic() >= self._measured_at + MEASURE:
-                    self._measure()
+                    await self._measure()
                 await self.fleet.changed(LOOK)
 
     @asynccontextmanager
@@ -120,10 +120,10 @@ class Decider:
             except Exception:  # a mistake of ours in one partition must not end the others
                 log.exception("partition %d failed, and starts again", number)
 
-    def _measure(self) -> None:
+    async def _measure(self) -> None:
         self._measured_at = self._shared.clock.monotonic()
         telemetry.partitions_owned.set(len(self._running))
-        self._measures.take(self.groups(), self._shared.routing.rules)
+        await self._measures.take(self.groups(), self._shared.routing.rules)
 
 
 async def _each(do: Callable[[int], Awaitable[None]], numbers: Iterable[int]) -> None:

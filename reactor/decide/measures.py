@@ -10,6 +10,7 @@ from prometheus_client import Gauge
 
 from bus.messages import Health
 from reactor.runtime import telemetry
+from reactor.runtime.slices import sliced
 from rules.core.group import Group
 from rules.core.reasons import Held
 from rules.rulefile.model import Rule
@@ -17,6 +18,9 @@ from rules.summary import GroupStatus, is_failed_over, state_of
 
 PROBLEMS = frozenset({Held.ROUTE_NOT_FOUND, Held.ROUTE_UNUSABLE, Held.UNKNOWN_PRIMARY, Held.ACTION_FAILED})
 """Holds that a person has to mend: they do not end with the outage."""
+
+LOOKS = 1000
+"""Groups that are looked at between two pauses of the loop."""
 
 Labels = tuple[str, ...]
 
@@ -69,13 +73,13 @@ class Measures:
         self._problems = RuleSeries(telemetry.rule_problems)
         self._targets = RuleSeries(telemetry.targets)
 
-    def take(self, groups: Sequence[Group], rules: Mapping[str, Rule]) -> None:
+    async def take(self, groups: Sequence[Group], rules: Mapping[str, Rule]) -> None:
         """Measure these groups. Guards and other groups of the reactor's own are none of a rule's."""
         changed = set(self._known) if rules is not self._rules else set()
         self._rules = rules
         if changed:
             self._known.clear()
-        for group in groups:
+        async for group in sliced(groups, size=LOOKS):
             known = self._known[group.rule].get(group.object)
             if known is None or known.group is not group:
                 self._known[group.rule][group.object] = self._measured(group)

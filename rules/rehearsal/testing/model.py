@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal, Self, TypeVar
 
 from pydantic import AfterValidator, Discriminator, Field, StringConstraints, Tag, TypeAdapter, model_validator
 
+from bus.characters import all_seen
 from bus.messages import Health, LoadBalancerKind, Mode, RouteKind, check_place
 from rules.core.reasons import Because, Held
 from rules.rehearsal.testing.given_workloads import ClusterGiven, WorkloadGiven
@@ -90,6 +91,8 @@ def _text_or_other(value: object) -> str:
 
 
 Second = Annotated[float, Field(ge=0, le=YEAR)]
+Shown = Annotated[str, StringConstraints(min_length=1, max_length=253), AfterValidator(all_seen)]
+"""A name as messages on the bus have it."""
 
 
 class Input(Model):
@@ -98,7 +101,7 @@ class Input(Model):
     target: TargetName
     values: Annotated[str, StringConstraints(min_length=1, max_length=SAMPLES_MAX), AfterValidator(_values)]
     """`Healthy`, `Unhealthy`, `Unknown`, `_` (no observation), and `xN`: the word before it, N times in all."""
-    signal: Annotated[str, StringConstraints(min_length=1, max_length=253)] = "health"
+    signal: Shown = "health"
     """Which opinion of the target this is."""
     stale_seconds: Annotated[float, Field(gt=0, le=YEAR)] | None = None
     """Silence for this long makes the target Unknown. Default: it never does."""
@@ -120,7 +123,7 @@ class Input(Model):
 class GivenWeight(Model):
     """One backend of a route with its current weight."""
 
-    service: Annotated[str, StringConstraints(min_length=1, max_length=253)]
+    service: Shown
     weight: Annotated[int, Field(ge=0, le=1_000_000)] = 1
 
 
@@ -220,7 +223,7 @@ class OutcomeGiven(Model):
     at: Second
     """The second in which that is known; the action has been asked for by then."""
     action: Annotated[
-        Annotated[str, StringConstraints(min_length=1, max_length=1024), Tag("text")]
+        Annotated[str, StringConstraints(min_length=1, max_length=1024), AfterValidator(all_seen), Tag("text")]
         | Annotated[Happening, Tag("other")],
         Discriminator(_text_or_other),
     ]

@@ -43,9 +43,9 @@ def series(name: str) -> dict[tuple[str, ...], float]:
     return {tuple(sample.labels.values()): sample.value for sample in found.samples}
 
 
-def test_each_rule_has_all_states_and_counts_its_objects(measures: Measures) -> None:
+async def test_each_rule_has_all_states_and_counts_its_objects(measures: Measures) -> None:
     held = Holding("NoHealthySecondary", "none", at(1))
-    measures.take(
+    await measures.take(
         [group(HOME, object="1"), group(HOME, object="2", held=held), group(AWAY, object="3", held=held)], RULES
     )
     states = series("reactor_rule_state")
@@ -56,30 +56,30 @@ def test_each_rule_has_all_states_and_counts_its_objects(measures: Measures) -> 
     assert series("reactor_failed_over") == {("web",): 1}
 
 
-def test_a_hold_that_is_over_and_a_rule_that_is_no_more_leave_nothing_behind(measures: Measures) -> None:
-    measures.take([group(AWAY, held=Holding("Paused", "ann", at(1)))], RULES)
-    measures.take([group(HOME)], RULES)
+async def test_a_hold_that_is_over_and_a_rule_that_is_no_more_leave_nothing_behind(measures: Measures) -> None:
+    await measures.take([group(AWAY, held=Holding("Paused", "ann", at(1)))], RULES)
+    await measures.take([group(HOME)], RULES)
     assert series("reactor_held") == {}
     assert series("reactor_failed_over") == {("web",): 0}
-    measures.take([], RULES)
+    await measures.take([], RULES)
     assert series("reactor_rule_state") == series("reactor_failed_over") == {}
 
 
-def test_the_primary_is_the_rules_else_the_routes_else_the_first(measures: Measures) -> None:
+async def test_the_primary_is_the_rules_else_the_routes_else_the_first(measures: Measures) -> None:
     other = the_rule(backends=backends("a", "b"), primary="b")
-    measures.take([group(HOME, other)], {"web": other})
+    await measures.take([group(HOME, other)], {"web": other})
     assert series("reactor_failed_over") == {("web",): 1}
-    measures.take([group(HOME)], {})
+    await measures.take([group(HOME)], {})
     assert series("reactor_failed_over") == {("web",): 0}
 
 
-def test_nothing_is_away_in_a_dry_run_and_with_all_weights_zero(measures: Measures) -> None:
+async def test_nothing_is_away_in_a_dry_run_and_with_all_weights_zero(measures: Measures) -> None:
     rehearsal = the_rule(backends=backends("a", "b"), mode="DryRun")
-    measures.take([group(AWAY, rehearsal, object="1"), group({"a": 0, "b": 0}, object="2")], {"web": rehearsal})
+    await measures.take([group(AWAY, rehearsal, object="1"), group({"a": 0, "b": 0}, object="2")], {"web": rehearsal})
     assert series("reactor_failed_over") == {("web",): 0}
 
 
-def test_workloads_taints_and_zones_count_while_they_are_away(measures: Measures) -> None:
+async def test_workloads_taints_and_zones_count_while_they_are_away(measures: Measures) -> None:
     leaving = WorkloadState(moves={"m1": Relocation("Cluster", "ClusterUnhealthy", "down")})
     record = Isolation("a", "Failover", "InProgress", "ZoneUnhealthy", at(0), at(0))
     states: list[Group] = [
@@ -87,13 +87,13 @@ def test_workloads_taints_and_zones_count_while_they_are_away(measures: Measures
         Group("zones", "3", ZoneState(isolation=replace(record, touched=("Fence",)))),
         Group("zones", "4", ZoneState(isolation=record)),
     ]  # fmt: skip
-    measures.take(states, {})
+    await measures.take(states, {})
     assert series("reactor_failed_over") == {("web",): 1, ("zones",): 1}
 
 
-def test_only_what_has_changed_is_measured_again(measures: Measures, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_only_what_has_changed_is_measured_again(measures: Measures, monkeypatch: pytest.MonkeyPatch) -> None:
     groups = [group(HOME, object=str(number)) for number in range(100)]
-    measures.take(groups, RULES)
+    await measures.take(groups, RULES)
     asked: list[str] = []
 
     def counted(one: Group) -> GroupStatus:
@@ -101,39 +101,39 @@ def test_only_what_has_changed_is_measured_again(measures: Measures, monkeypatch
         return state_of(one)
 
     monkeypatch.setattr("reactor.decide.measures.state_of", counted)
-    measures.take(groups, RULES)
+    await measures.take(groups, RULES)
     assert asked == []
     groups[7] = replace(groups[7], held=Holding("Paused", "ann", at(1)))
-    measures.take(groups, RULES)
+    await measures.take(groups, RULES)
     assert asked == ["7"]
     assert series("reactor_rule_state")["web", "Watching"] == 99
-    measures.take(groups[:7], RULES)
+    await measures.take(groups[:7], RULES)
     assert series("reactor_rule_state")["web", "Watching"] == 7
     assert series("reactor_held") == {}
 
 
-def test_a_reload_measures_all_by_the_new_rules(measures: Measures) -> None:
+async def test_a_reload_measures_all_by_the_new_rules(measures: Measures) -> None:
     groups = [group(HOME)]
-    measures.take(groups, RULES)
-    measures.take(groups, {"web": the_rule(backends=backends("a", "b"), primary="b")})
+    await measures.take(groups, RULES)
+    await measures.take(groups, {"web": the_rule(backends=backends("a", "b"), primary="b")})
     assert series("reactor_failed_over") == {("web",): 1}
 
 
-def test_problems_and_open_windows_are_counted_while_they_last(measures: Measures) -> None:
+async def test_problems_and_open_windows_are_counted_while_they_last(measures: Measures) -> None:
     rule = the_rule(backends=backends("a", "b"), tolerationSeconds=60)
     waiting = step(rule, group(HOME), 2, unhealthy("a", at=2)).group
-    measures.take(
+    await measures.take(
         [replace(waiting, outbox=()), group(HOME, object="2", held=Holding("RouteNotFound", "", at(1)))], RULES
     )
     assert series("reactor_rule_problems") == {("web",): 1}
     assert series("reactor_open_windows")[()] == 1
-    measures.take([], RULES)
+    await measures.take([], RULES)
     assert series("reactor_rule_problems") == {}
     assert series("reactor_open_windows")[()] == 0
 
 
-def test_guards_are_no_rules(measures: Measures) -> None:
-    measures.take([Group("@guard.all", "*", LimiterState()), Group("@pauses", "*", NoState())], {})
+async def test_guards_are_no_rules(measures: Measures) -> None:
+    await measures.take([Group("@guard.all", "*", LimiterState()), Group("@pauses", "*", NoState())], {})
     assert series("reactor_rule_state") == {}
 
 

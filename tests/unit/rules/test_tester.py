@@ -64,6 +64,12 @@ def problems(text: str) -> list[str]:
     return [str(problem) for problem in caught.value.problems]
 
 
+def test_names_that_no_message_may_have_are_told_with_their_place() -> None:
+    """Found by the fuzzer: it was a traceback."""
+    [one] = problems(suite(a_test([], [{"target": CHECKOUT, "values": "Healthy", "signal": "a\nb"}])))
+    assert ".inputs[0].signal: holds U+000A" in one
+
+
 def test_the_tests_of_the_contract_pass() -> None:
     dip = [
         {"target": CHECKOUT, "values": "Healthy Unhealthy Healthy x10"}, {"target": WEST, "values": "Healthy x12"},
