@@ -81,3 +81,28 @@ def test_tests_that_share_what_their_file_starts_run_in_one_worker() -> None:
         if 'scope="module"' in (text := path.read_text("utf-8")) and "xdist_group" not in text
     ]
     assert [path for path in apart if not path.startswith("integration/actions/")] == []
+
+
+def _limits(page: str) -> list[str]:
+    """The first cells of the table below the heading Limits."""
+    table = re.search(r"(?:^\|.*\n)+", page.partition("\n## Limits\n")[2], re.MULTILINE)
+    assert table
+    return [_cells(row)[0].replace("](../docs/", "](") for row in table[0].splitlines()[2:]]
+
+
+def test_every_limit_has_its_default_its_metric_and_a_test_that_exceeds_it() -> None:
+    operations = (TESTS.parent / "docs/operations.md").read_text("utf-8")
+    assert _limits(PAGE) == _limits(operations)
+    section = operations.partition("\n## Limits\n")[2].partition("\n## ")[0]
+    rows = [_cells(line) for line in section.splitlines() if line.startswith("|")][2:]
+    unseen = [row[0] for row in rows if len(row) != 4 or not row[1] or not re.search(r"reactor_\w+|the same", row[3])]
+    assert unseen == []
+
+
+def test_every_limit_that_a_post_is_refused_at_is_in_the_table() -> None:
+    """As `reactor_webhook_limits_exceeded_total` names them."""
+    sources = "".join(file.read_text("utf-8") for file in (TESTS.parent / "reactor/webhook").glob("*.py"))
+    named = {*re.findall(r'limit="(\w+)"', sources)}
+    operations = (TESTS.parent / "docs/operations.md").read_text("utf-8").partition("\n## Limits\n")[2]
+    assert len(named) >= 9
+    assert {name for name in named if name not in operations} == set()
