@@ -48,6 +48,7 @@ def waits(group: Group) -> bool:
     return any(member.window is not None for member in group.members.values())
 
 
+@pytest.mark.alone
 async def test_no_step_with_ten_thousand_groups_holds_the_process_for_a_tenth_of_a_second(steps: list[float]) -> None:
     """Ten thousand windows that open, are handed over, are shortened by a reload, and end in the same moment."""
     clock = Clock()
