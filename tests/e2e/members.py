@@ -78,11 +78,6 @@ class Member:
     _began: dict[tuple[str, str, int], float] = field(default_factory=dict)
     """When the kubelet first saw a Deployment in this generation, by name and uid."""
     _hang: Handle | None = None
-    _seen: tuple[object, ...] = ()
-    """What a look depends on, as it was at the last one: without a change the next one would find the same."""
-    _waits: bool = False
-    """Whether pods get ready by time alone."""
-    _healthy: set[str] = field(default_factory=set)
 
     async def refuse(self) -> float:
         """Stop answering: connections are refused, watches are cut. Gives when."""
@@ -127,17 +122,11 @@ class Member:
 
     def live(self) -> set[str]:
         """Let every Deployment's status follow its spec, and give those that are healthy."""
-        if (seen := (self.cluster.resource_version, *sorted(self.crashing))) != self._seen or self._waits:
-            self._seen, self._healthy = seen, self._lived()
-        return self._healthy
-
-    def _lived(self) -> set[str]:
-        now, healthy, self._waits = get_running_loop().time(), set(), False
+        now, healthy = get_running_loop().time(), set()
         for one in self.cluster.list("deployments", NAMESPACE):
             metadata, wanted = one["metadata"], one["spec"].get("replicas", 1)
             key = (metadata["name"], metadata["uid"], metadata["generation"])
             ready = now - self._began.setdefault(key, now) >= self.ready_seconds
-            self._waits |= not ready
             available = wanted if ready and metadata["name"] not in self.crashing else 0
             status = {
                 "observedGeneration": metadata["generation"], "replicas": wanted, "updatedReplicas": wanted,
