@@ -231,7 +231,7 @@ class JetStreamBus:
             subscription = await self.connection.client.subscribe(subject, cb=start)
             try:
                 await self._flush()
-            except BaseException:  # a cancellation too: nobody is given what ends the subscription
+            except BaseException:  # a cancellation too: the caller has not got `stop` yet
                 await subscription.unsubscribe()
                 raise
         except (Error, TimeoutError) as error:

@@ -33,17 +33,17 @@ class Doubt:
         self.keys: Set[Key] = frozenset()
         """Objects that stood a moment ago, and that the last LIST lacks."""
 
-    def listed(self, stood: Set[Key], found: Set[Key], now: float, *, there: Key | None = None) -> Set[Key]:
+    def listed(self, stood: Set[Key], found: Set[Key], now: float, *, present: Key | None = None) -> Set[Key]:
         """Take note of a LIST. Gives what it lacks and is not believed to be gone. `now`: monotonic, in seconds.
 
-        `there`: one of the objects that it lacks was found when it was read alone.
+        `present`: one of the objects that it lacks was found when it was read alone.
         """
         lacking = stood - found
-        if there is None and (len(stood) < OBJECTS_MIN or 2 * len(lacking) <= len(stood)):
+        if present is None and (len(stood) < OBJECTS_MIN or 2 * len(lacking) <= len(stood)):
             return self._settled(f"{len(lacking)} of {len(stood)} objects are missing now", believed=False)
         if not self.keys:
-            self._begun(f"{len(lacking)} of {len(stood)} are missing", there)
-        if not self.keys or there is not None:
+            self._begun(f"{len(lacking)} of {len(stood)} are missing", present)
+        if not self.keys or present is not None:
             self._lists, self._since = 0, now
         self._lists += 1
         if self._lists >= LISTS and now - self._since >= SECONDS:
@@ -51,10 +51,10 @@ class Doubt:
         self.keys = lacking
         return lacking
 
-    def _begun(self, missing: str, there: Key | None) -> None:
+    def _begun(self, missing: str, present: Key | None) -> None:
         telemetry.lists_doubted.labels(self._where["cluster"]).inc()
-        if there is not None:
-            reason = f"{missing}, and {there.name} is there when it is read alone"
+        if present is not None:
+            reason = f"{missing}, and {present.name} is there when it is read alone"
             log.warning("a list lacks what is there: it is not believed", extra={**self._where, "reason": reason})
             return
         log.warning(

@@ -7,6 +7,7 @@ import logging
 from collections.abc import Set
 
 from reactor.clients.changes import Key, key_of
+from reactor.clients.hanging import ANSWER_SECONDS
 from reactor.clients.kubernetes_port import KubeApi
 from reactor.runtime.errors import Retryable, Terminal
 
@@ -24,14 +25,15 @@ async def found_alone(api: KubeApi, path: str, label_selector: str | None, lacki
 
 
 async def _is_there(api: KubeApi, path: str, label_selector: str | None, key: Key) -> bool:
-    """Whether the server has it, and selects it. No answer is no."""
+    """Whether the server has it, and selects it. No answer in time is no: all that the LIST tells waits for it."""
     try:
-        if label_selector is None:
-            await api.get(_object_path(path, key))
-            return True
-        name = f"metadata.name={key.name}"
-        return key in map(key_of, await api.list(path, label_selector=label_selector, field_selector=name))
-    except (Retryable, Terminal) as error:
+        async with asyncio.timeout(ANSWER_SECONDS):
+            if label_selector is None:
+                await api.get(_object_path(path, key))
+                return True
+            name = f"metadata.name={key.name}"
+            return key in map(key_of, await api.list(path, label_selector=label_selector, field_selector=name))
+    except (Retryable, Terminal, TimeoutError) as error:
         log.debug("not found alone", extra={"cluster": api.cluster, "path": path, "reason": str(error)})
         return False
 

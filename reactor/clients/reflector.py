@@ -250,8 +250,8 @@ class Reflector:
         if self._clock.standstill.ended_at > look.began:
             return  # nobody knows how old this is: it is listed again at once
         lacking = self._stored.keys() - found.keys()
-        there = await found_alone(self._api, self._path, self._selector.get("labelSelector"), lacking)
-        kept = self._doubt.listed(self._stored.keys(), found.keys(), _now(), there=there)
+        present = await found_alone(self._api, self._path, self._selector.get("labelSelector"), lacking)
+        kept = self._doubt.listed(self._stored.keys(), found.keys(), _now(), present=present)
         for key, stored in self._stored.items():
             if key in kept:
                 found[key] = stored

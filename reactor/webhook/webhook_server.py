@@ -47,6 +47,8 @@ IN_HANDS_MAX = 2
 LOOK_SECONDS = 0.05
 LARGE_POST_PAUSE_SECONDS = 0.5
 """Between two large posts that are stored at once: by then the routers have taken the first one up, and it counts."""
+DENIED_SECONDS = 60.0
+"""So long after the bus has denied it nothing is stored beside the inbox: users may be printed again meanwhile."""
 OWED_SECONDS = 60.0
 """A source whose posts wait for so long already is told to come again."""
 BODY_MEMORY_BYTES = 256 << 20
@@ -84,7 +86,7 @@ class WebhookServer:
         self._throttle = LogThrottle(clock)
         self._posts: Counter[str] = Counter()
         self._in_hands = in_hands
-        self._may_park = True
+        self._may_park_at = 0.0
         self._large_again_at = 0.0
         self._buckets: dict[str, TokenBucket] = {}
         self._turns: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
@@ -243,7 +245,7 @@ class WebhookServer:
 
         One large post of a source at a time does, as far as its bucket admits it: what more comes waits unanswered.
         """
-        if not self._may_park or self._in_hands is None or messages <= IN_HANDS_MAX or now < self._large_again_at:
+        if now < self._may_park_at or self._in_hands is None or messages <= IN_HANDS_MAX or now < self._large_again_at:
             return False
         if self._in_hands[subjects.parked(source)]:
             return False
@@ -267,7 +269,7 @@ class WebhookServer:
             if all(one.subject == subjects.webhook(source) for one in messages):
                 raise Refusal(503, f"the bus cannot take it: {error}") from error
             # Users of NATS of version 0.1.0 have no right there: all of it goes into the inbox, as it did then.
-            self._may_park = False
+            self._may_park_at = asyncio.get_running_loop().time() + DENIED_SECONDS
             log.warning("large posts are answered late: %s. Print the users again: reactor bus permissions", error)
             await self._store(source, [replace(one, subject=subjects.webhook(source)) for one in messages])
         except BusError as error:

@@ -98,7 +98,7 @@ class RuleKind(Generic[R, S]):
     """What the outcome of a done action says besides."""
     reset: Callable[[R, Group[S]], Group[S]]
     """Forget what was only rehearsed: the rule has left the mode DryRun."""
-    dateless: Callable[[S], object]
+    without_dates: Callable[[S], object]
     """(state): what of it is more than when things were seen. While that is the same, a group is stored later."""
 
     # What its groups say to others, and know together.
@@ -166,7 +166,7 @@ def unchanged(_rule: Any, group: Group, *_: Any) -> Group:
     return group
 
 
-def all_of_it(state: object) -> object:
+def whole_state(state: object) -> object:
     """The whole state."""
     return state
 

@@ -231,7 +231,7 @@ class GroupStore:
         decided = updated(
             decision.group, digest=self._routing.digest(key[0]), position=max(position, decision.group.position)
         )
-        decision = replace(decision, group=decided, news=is_news(group, decided, kind_of(rule).dateless))
+        decision = replace(decision, group=decided, news=is_news(group, decided, kind_of(rule).without_dates))
         self._keep(decided)
         (self._lacking.add if decision.lacks else self._lacking.discard)(key)
         return decision

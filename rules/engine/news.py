@@ -17,14 +17,14 @@ _DATED = frozenset({"members", "state", "position", "next_deadline", "later"})
 _rest = attrgetter(*(field.name for field in fields(Group) if field.name not in _DATED))
 
 
-def is_news(before: Group | None, after: Group, dateless: Callable[[Any], object]) -> bool:
+def is_news(before: Group | None, after: Group, without_dates: Callable[[Any], object]) -> bool:
     """Whether what people are shown, or what is decided by, is another; `before` None: the group was not known.
 
-    `dateless`: gives what of the kind's state is more than when things were seen.
+    `without_dates`: gives what of the kind's state is more than when things were seen.
     """
     if before is None or before.members.keys() != after.members.keys() or _rest(before) != _rest(after):
         return True
-    if before.state is not after.state and dateless(before.state) != dateless(after.state):
+    if before.state is not after.state and without_dates(before.state) != without_dates(after.state):
         return True
     return any(
         member is not (was := before.members[target]) and _says(member) != _says(was)

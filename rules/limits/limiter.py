@@ -33,7 +33,7 @@ from rules.core.reasons import Held
 from rules.core.values import replace
 from rules.limits.admission_queue import answered, queued
 from rules.limits.rates import PeerHealth, RateBucket, rate
-from rules.limits.state import LimiterGroup, LimiterState, Listed, QueuedRequest, dateless
+from rules.limits.state import LimiterGroup, LimiterState, Listed, QueuedRequest, without_dates
 from rules.rulefile.guards import Guards
 from rules.rulefile.model import Rule
 from rules.rulefile.targets import encode_segment, matches
@@ -240,7 +240,7 @@ KIND: RuleKind[LimiterRule, LimiterState] = RuleKind(
     failed=unchanged,
     said=unchanged,
     reset=unchanged,
-    dateless=dateless,
+    without_dates=without_dates,
     emits=emits,
     stands=no,
     asked=not_asked,

@@ -64,7 +64,7 @@ class LimiterState:
     """Peers by inventory."""
 
 
-def dateless(state: LimiterState) -> LimiterState:
+def without_dates(state: LimiterState) -> LimiterState:
     """Give the state without the dates at which the peers were last listed."""
     return replace(state, listed={name: replace(one, observed_at=LONG_AGO) for name, one in state.listed.items()})
 

@@ -44,7 +44,7 @@ def play(
     player = Simulator(GroupStore(routing), outcomes=outcomes, answers=answers)
     first = min((when for when, _ in history), default=0.0)
     facts = [fact for _, fact in history]
-    routes = assumed_routes(routing.rules.values(), facts, first, _heard_of(routing, facts))
+    routes = assumed_routes(routing.rules.values(), facts, first, _routes_concerned(routing, facts))
     assumed = [(first, route) for route in routes]
     events = {when: [fact for _, fact in facts] for when, facts in groupby([*assumed, *history], key=lambda e: e[0])}
     moments = events.keys() | {answer.second for answer in answers.given} if answers else events.keys()
@@ -158,7 +158,7 @@ class Simulator:
         return Outcome(action=action.id, rule=action.rule, object=action.object, status="Done", observed_at=now)
 
 
-def _heard_of(routing: Routing, facts: Iterable[Fact]) -> Set[str] | None:
+def _routes_concerned(routing: Routing, facts: Iterable[Fact]) -> Set[str] | None:
     """The routes, by object, of the rules that any of the facts concerns. The others hear of nothing, and want nothing.
 
     None: of all rules, as Quorum sources say what stands in none of the facts.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
@@ -49,5 +50,8 @@ def all_tested(files: Iterable[tuple[str, str]]) -> Iterator[TestedFile]:
         yield from (tested(*file) for file in files)
         return
     # Forked, as all that they need is imported: a new process would take as long for that as for a hundred tests.
-    with ProcessPoolExecutor(workers, mp_context=get_context("fork")) as pool:
+    # A Ctrl-C is for this process, which ends them: each would print its own traceback.
+    ignore = (signal.SIGINT, signal.SIG_IGN)
+    context = get_context("fork")
+    with ProcessPoolExecutor(workers, mp_context=context, initializer=signal.signal, initargs=ignore) as pool:
         yield from pool.map(tested, *zip(*files, strict=True))

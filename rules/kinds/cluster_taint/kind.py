@@ -15,7 +15,6 @@ from rules.core.interests import Interest, observed
 from rules.core.kind import (
     RuleKind,
     all_of,
-    all_of_it,
     itself,
     no,
     no_targets,
@@ -23,6 +22,7 @@ from rules.core.kind import (
     not_asked,
     nothing,
     unchanged,
+    whole_state,
     yes,
 )
 from rules.core.reasons import Because, Held
@@ -178,7 +178,7 @@ KIND: RuleKind[ClusterTaint, TaintState] = RuleKind(
     failed=unchanged,
     said=unchanged,
     reset=reset,
-    dateless=all_of_it,
+    without_dates=whole_state,
     emits=says,
     stands=stands,
     asked=not_asked,

@@ -12,7 +12,6 @@ from rules.core.interests import Interest, observed
 from rules.core.kind import (
     RuleKind,
     all_of,
-    all_of_it,
     itself,
     no,
     no_targets,
@@ -20,6 +19,7 @@ from rules.core.kind import (
     not_asked,
     nothing,
     unchanged,
+    whole_state,
     yes,
 )
 from rules.core.reasons import Because
@@ -111,7 +111,7 @@ KIND: RuleKind[Notification, NotificationState] = RuleKind(
     failed=unchanged,
     said=unchanged,
     reset=reset,
-    dateless=all_of_it,
+    without_dates=whole_state,
     emits=nothing,
     stands=no,
     asked=not_asked,

@@ -11,7 +11,7 @@ from rules.core.desired import DesiredState
 from rules.core.expiry import forget, next_end
 from rules.core.group import Member, with_state
 from rules.core.interests import Interest, observed
-from rules.core.kind import RuleKind, all_of, all_of_it, itself, no, no_targets, none, nothing, unchanged, yes
+from rules.core.kind import RuleKind, all_of, itself, no, no_targets, none, nothing, unchanged, whole_state, yes
 from rules.core.values import replace
 from rules.kinds.quorum.state import Judgement, QuorumGroup, QuorumState
 from rules.limits.rates import amount
@@ -227,7 +227,7 @@ KIND: RuleKind[QuorumRule, QuorumState] = RuleKind(
     failed=unchanged,
     said=unchanged,
     reset=unchanged,
-    dateless=all_of_it,
+    without_dates=whole_state,
     emits=says,
     stands=no,
     asked=asked,

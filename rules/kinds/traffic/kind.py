@@ -21,7 +21,7 @@ from rules.kinds.traffic.backends import (
 )
 from rules.kinds.traffic.desired_weights import desire
 from rules.kinds.traffic.route_state import route_ref
-from rules.kinds.traffic.state import TrafficGroup, TrafficState, dateless
+from rules.kinds.traffic.state import TrafficGroup, TrafficState, without_dates
 from rules.rulefile.model import TrafficFailover
 from rules.rulefile.route_fleet import of_object
 
@@ -192,7 +192,7 @@ KIND: RuleKind[TrafficFailover, TrafficState] = RuleKind(
     failed=unchanged,
     said=unchanged,
     reset=reset,
-    dateless=dateless,
+    without_dates=without_dates,
     emits=nothing,
     stands=no,
     asked=not_asked,

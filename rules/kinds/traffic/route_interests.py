@@ -8,14 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import lru_cache
 
 from bus.messages import LOAD_BALANCERS, Fact, Route, RouteRef, TrafficCommand
-from bus.messages.routes import RouteKind
 from rules.core.index import ANY, Glob, Path, Pattern
 from rules.core.interests import Interest, any_of, commanded, routes
 from rules.kinds.traffic.backend_backoff import service_target
-from rules.kinds.traffic.route_state import PRIMARY_ANNOTATION, route_ref
+from rules.kinds.traffic.route_state import PRIMARY_ANNOTATION, ref_of, route_ref
 from rules.kinds.traffic.state import TrafficGroup
 from rules.rulefile.model import OnAllDown, TrafficFailover
 from rules.rulefile.route_fleet import namespace_in, of_object, places
@@ -32,15 +30,7 @@ def named_ref(rule: TrafficFailover) -> RouteRef | None:
         return RouteRef(kind=route.kind, name=route.name)
     if route.name is None or route.namespace is None:
         return None
-    return _ref(route.cluster, route.kind, route.custom_kind or "", route.namespace, route.name, route.rule)
-
-
-@lru_cache(maxsize=65_536)
-def _ref(
-    cluster: str, kind: RouteKind, custom_kind: str, namespace: str, name: str, rule: int | str | None
-) -> RouteRef:
-    """Each test of a file asks for those of all its rules."""
-    return RouteRef(cluster=cluster, kind=kind, custom_kind=custom_kind, namespace=namespace, name=name, rule=rule)
+    return ref_of(route.cluster, route.kind, route.custom_kind or "", route.namespace, route.name, route.rule)
 
 
 def explicit_targets(rule: TrafficFailover, ref: RouteRef) -> frozenset[str] | None:

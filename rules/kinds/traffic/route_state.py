@@ -26,13 +26,15 @@ def route_ref(rule: TrafficFailover, object_: str) -> RouteRef:
     route = rule.route
     if route.kind in LOAD_BALANCERS:
         return RouteRef(kind=route.kind, name=route.name or "")
-    return _ref(object_, route.kind, route.custom_kind or "", route.rule)
+    cluster, namespace, _, name = object_.split("#")[0].split("/")
+    return ref_of(cluster, route.kind, route.custom_kind or "", namespace, name, route.rule)
 
 
 @lru_cache(maxsize=65_536)
-def _ref(object_: str, kind: RouteKind, custom_kind: str, rule: int | str | None) -> RouteRef:
-    """Every decision asks for it, and it is always the same."""
-    cluster, namespace, _, name = object_.split("#")[0].split("/")
+def ref_of(
+    cluster: str, kind: RouteKind, custom_kind: str, namespace: str, name: str, rule: int | str | None
+) -> RouteRef:
+    """Give the route of these names; made once, as every decision asks for it."""
     return RouteRef(cluster=cluster, kind=kind, custom_kind=custom_kind, namespace=namespace, name=name, rule=rule)
 
 

@@ -144,7 +144,7 @@ class TrafficState:
     """None: nothing has failed yet, and nobody has taken the traffic in hand."""
 
 
-def dateless(state: TrafficState) -> TrafficState:
+def without_dates(state: TrafficState) -> TrafficState:
     """Give the state without the date at which the route was last seen."""
     route = state.route
     return state if route is None else replace(state, route=replace(route, observed_at=LONG_AGO))

@@ -35,7 +35,7 @@ from rules.kinds.workload import inventory as workload_census
 from rules.kinds.workload import unreachable as workload_away
 from rules.kinds.workload.affinity import means
 from rules.kinds.workload.inventory import CLUSTER_INVENTORY as CLUSTER_INVENTORY
-from rules.kinds.workload.state import WorkloadGroup, WorkloadState, dateless
+from rules.kinds.workload.state import WorkloadGroup, WorkloadState, without_dates
 from rules.rulefile.workload import WorkloadFailover
 
 done, said, failed, reset = workload_facts.done, workload_facts.said, workload_away.failed, workload_facts.reset
@@ -205,7 +205,7 @@ KIND: RuleKind[WorkloadFailover, WorkloadState] = RuleKind(
     failed=failed,
     said=said,
     reset=reset,
-    dateless=dateless,
+    without_dates=without_dates,
     emits=nothing,
     stands=no,
     asked=not_asked,

@@ -162,7 +162,7 @@ UNLISTED = WorkloadState()
 """Of a workload that no inventory has spoken of."""
 
 
-def dateless(state: WorkloadState) -> WorkloadState:
+def without_dates(state: WorkloadState) -> WorkloadState:
     """Give the state without the dates at which the workload, its copies and the clusters were last listed."""
     clusters = {name: replace(one, observed_at=None, said_at={}) for name, one in state.clusters.items()}
     return replace(state, clusters=clusters, listed_at=None, copy_seen={})

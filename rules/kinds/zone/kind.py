@@ -38,7 +38,7 @@ from rules.kinds.zone.next_step import desire as desire
 from rules.kinds.zone.next_step import stands_for_real
 from rules.kinds.zone.plan import ANNOTATION_REMOVED
 from rules.kinds.zone.record import asked, did, updated_record
-from rules.kinds.zone.state import ZoneGroup, ZoneNodes, ZonesSeen, ZoneState, dateless
+from rules.kinds.zone.state import ZoneGroup, ZoneNodes, ZonesSeen, ZoneState, without_dates
 from rules.rulefile.isolation import ZoneIsolation
 from rules.rulefile.targets import matches
 
@@ -265,7 +265,7 @@ KIND: RuleKind[ZoneIsolation, ZoneState] = RuleKind(
     failed=failed,
     said=unchanged,
     reset=reset,
-    dateless=dateless,
+    without_dates=without_dates,
     emits=nothing,
     stands=no,
     asked=not_asked,

@@ -139,7 +139,7 @@ class ZoneState:
     """Zones that a person has brought back, and who: the rule isolates none of them before it was well once."""
 
 
-def dateless(state: ZoneState) -> ZoneState:
+def without_dates(state: ZoneState) -> ZoneState:
     """Give the state without the date at which the zones were last seen."""
     return state if state.seen is None else replace(state, seen=replace(state.seen, observed_at=LONG_AGO))
 

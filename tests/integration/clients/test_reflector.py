@@ -386,6 +386,22 @@ async def test_what_is_gone_when_it_is_read_alone_as_well_is_gone_at_once(
         assert not subject.doubted
 
 
+async def test_what_a_list_tells_waits_for_no_answer_about_single_objects(
+    api: Kubernetes, east: EmulatedCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("reactor.clients.read_alone.ANSWER_SECONDS", 0.2)
+    for number in range(6):
+        east.create(config_map(f"c{number}"))
+    copy, server = Copy(), Emptied(api)
+    async with running(reflector(cast("Kubernetes", server), copy, idle_seconds=5)) as subject:
+        await eventually(lambda: bool(east.watches))
+        hanging = east.faults.add(Fault(Hang(), verb="get", resource="configmaps"))
+        server.there_alone, server.lacks = True, frozenset({"c0"})
+        subject.look_again(Clock().now())
+        await copy.until(lambda: (ChangeType.DELETED, "c0") in copy.told)
+        hanging.remove()
+
+
 async def test_what_has_lost_its_label_is_gone_for_a_selector_that_lists_again(
     api: Kubernetes, east: EmulatedCluster
 ) -> None:

@@ -117,6 +117,10 @@ async def test_where_the_user_has_no_right_beside_the_inbox_all_is_stored_in_it(
         assert (await receiver.post(LARGE))[0] == 200
     assert older.asked == 1
     assert await waiting(receiver) == []
+    receiver.server._may_park_at = 0.0  # a minute later
+    receiver.server._large_again_at = 0.0
+    assert (await receiver.post(LARGE))[0] == 200
+    assert older.asked == 2
     assert {*await journaled(receiver)} == {f"{one:016x}" for one in range(ALERTS)}
 
 

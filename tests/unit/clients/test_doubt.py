@@ -73,13 +73,13 @@ def test_it_is_logged_and_counted_once(doubt: Doubt, caplog: pytest.LogCaptureFi
 
 def test_a_list_that_lacks_what_is_there_is_never_believed(doubt: Doubt) -> None:
     for number in range(5):
-        assert doubt.listed(ALL, ALL - keys("a"), number * SECONDS, there=Key("shop", "a")) == keys("a")
+        assert doubt.listed(ALL, ALL - keys("a"), number * SECONDS, present=Key("shop", "a")) == keys("a")
     assert not doubt.listed(ALL, ALL - keys("a"), 5 * SECONDS)
 
 
 def test_how_long_a_list_is_doubted_counts_from_when_nothing_more_speaks_against_it(doubt: Doubt) -> None:
     assert doubt.listed(ALL, keys(), 0)
-    assert doubt.listed(ALL, keys(), SECONDS - 1, there=Key("shop", "a"))
+    assert doubt.listed(ALL, keys(), SECONDS - 1, present=Key("shop", "a"))
     assert doubt.listed(ALL, keys(), SECONDS)
     assert doubt.listed(ALL, keys(), SECONDS + 1)
     assert not doubt.listed(ALL, keys(), 2 * SECONDS)

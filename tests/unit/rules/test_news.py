@@ -9,7 +9,7 @@ import pytest
 from bus.messages import Backend, Cluster, Fact, Health, Route, Workload, WorkloadCopy, ZoneInventory, Zones
 from rules import loader
 from rules.core.group import Group, Holding, Member, NoState, Signal, Window
-from rules.core.kind import all_of_it
+from rules.core.kind import whole_state
 from rules.core.values import replace
 from rules.engine.groups import GroupStore
 from rules.engine.news import is_news
@@ -26,7 +26,7 @@ def _group(**changes: object) -> Group:
 
 def test_a_word_that_is_said_again_is_no_news() -> None:
     again = _group(signals={"ready": Signal(Health.HEALTHY, LATER, LATER + timedelta(seconds=90), detail="2 ready")})
-    assert not is_news(_group(), replace(again, position=7, next_deadline=LATER), all_of_it)
+    assert not is_news(_group(), replace(again, position=7, next_deadline=LATER), whole_state)
 
 
 @pytest.mark.parametrize(
@@ -43,8 +43,8 @@ def test_a_word_that_is_said_again_is_no_news() -> None:
     ],
 )
 def test_whatever_else_changes_is_news(group: Group) -> None:
-    assert is_news(_group(), group, all_of_it)
-    assert is_news(None, group, all_of_it)
+    assert is_news(_group(), group, whole_state)
+    assert is_news(None, group, whole_state)
 
 
 RULES = """
