@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
-WITHIN = 60.0
+WITHIN = 120.0
 """Seconds. Nothing here takes a sixth of this on a quiet machine; ten tests side by side on two cores may be slow."""
 LOOK = 0.02
 ASK = 0.1

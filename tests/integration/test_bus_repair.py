@@ -50,7 +50,7 @@ async def whole(bus: JetStreamBus) -> bool:
 
 
 async def until_whole(bus: JetStreamBus) -> None:
-    async with asyncio.timeout(15):
+    async with asyncio.timeout(60):
         while not await whole(bus):
             await asyncio.sleep(0.02)
 
@@ -169,7 +169,7 @@ async def test_a_reactor_makes_again_what_is_lost_and_says_what_it_cannot(
         await until_whole(app.bus)
         await app.bus.connection.api("STREAM.DELETE.REACTOR_ACTIONS", {})
         await app.bus.connection.api("STREAM.CREATE.REACTOR_ACTIONS", {"name": "REACTOR_ACTIONS", "subjects": ["a.>"]})
-        async with asyncio.timeout(15):
+        async with asyncio.timeout(60):
             while not any(one.startswith("bus: REACTOR_ACTIONS exists with") for one in await app._not_ready()):
                 await asyncio.sleep(0.02)
 
@@ -187,7 +187,7 @@ async def test_paused_consumers_are_noticed_told_once_and_resumed(
         }
     )  # fmt: skip
     async with App(settings) as app:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             while len(await consumers(app.bus, "REACTOR_FACTS")) < PARTITIONS:
                 await asyncio.sleep(0.05)
         until = (Clock().now() + timedelta(hours=6)).isoformat()
@@ -210,7 +210,7 @@ async def test_paused_consumers_are_noticed_told_once_and_resumed(
         assert all("reactor pause '*'" in one for one in told)
         for stream in ("REACTOR_FACTS", "REACTOR_ACTIONS", "REACTOR_INBOX"):
             assert not [one["name"] for one in await consumers(app.bus, stream) if one.get("paused")]
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             while await app._not_ready():
                 await asyncio.sleep(0.1)
     lines = [record.getMessage() for record in caplog.records if "paused" in record.getMessage()]

@@ -57,6 +57,6 @@ async def test_a_stop_in_the_middle_of_a_reload_leaves_no_role_behind(
         SlowCrew.waited_for = step
         rules.write_text(RULES.replace("MESSAGE", "another"))
         app.reload()
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             await SlowCrew.moment.wait()
     assert SlowCrew.at_work == 0

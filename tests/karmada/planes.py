@@ -13,7 +13,7 @@ from reactor.clients.kubernetes_port import JsonObject, KubeApi
 from reactor.runtime.clock import Clock
 
 NAMESPACE = "shop"
-PATIENCE = 40.0
+PATIENCE = 60.0
 BINDINGS = f"/apis/work.karmada.io/v1alpha2/namespaces/{NAMESPACE}/resourcebindings"
 CLUSTERS = "/apis/cluster.karmada.io/v1alpha1/clusters"
 MEMBERS = ("m1", "m2", "m3")

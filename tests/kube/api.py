@@ -18,7 +18,7 @@ JSON_PATCH = "application/json-patch+json"
 MERGE_PATCH = "application/merge-patch+json"
 STRATEGIC = "application/strategic-merge-patch+json"
 APPLY = "application/apply-patch+yaml"
-PATIENCE = 20.0  # seconds; a real server on a busy machine takes its time
+PATIENCE = 60.0  # seconds; a real server on a busy machine takes its time
 
 
 @dataclass(frozen=True)

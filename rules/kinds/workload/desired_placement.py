@@ -5,7 +5,7 @@ Never evict with nowhere to go, never purge the last healthy copy, never act whi
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from bus.messages import Place
 from rules.core.desired import DesiredState, PlannedAction
@@ -20,6 +20,10 @@ from rules.kinds.workload.relocation import relocation
 from rules.kinds.workload.state import UNHEARD, UNLISTED, WorkloadGroup, WorkloadState
 from rules.kinds.workload.waiting import turns, unsure
 from rules.rulefile.workload import Policy, PurgeMode, WorkloadFailover
+
+SAID_FOR = timedelta(hours=1)
+"""For so long it is said of a workload that is gone: its placement, which people may have to clear up after, ends at
+once."""
 
 
 def desire(
@@ -36,16 +40,19 @@ def desire(
         return DesiredState(held=(Held.POLICY_UNUSABLE, policy))
     going_back = any(move.purge_mode == PurgeMode.DIRECTLY for move in state.moves.values())
     if not state.exists or not (state.copies or going_back):
-        return _vanished(group, state)
+        return _vanished(group, state, now)
     clusters = clusters_of(shared_group)
     found = {name: next_due(policy, clusters.get(name, UNHEARD), copy, now) for name, copy in state.copies.items()}
     dues = {name: due for name, due in found.items() if due is not None}
     return _desired(Inputs(rule, policy, group, state, clusters, now, dues))
 
 
-def _vanished(group: WorkloadGroup, state: WorkloadState) -> DesiredState:
-    """The workload is gone; whoever took it away hears what was begun for it elsewhere."""
+def _vanished(group: WorkloadGroup, state: WorkloadState, now: datetime) -> DesiredState:
+    """The workload is gone; whoever took it away hears what was begun for it elsewhere, also after it has ended."""
     begun = {name for entry in group.outbox if isinstance(entry.action, Place) for name in entry.action.clusters}
+    said = group.held if group.held is not None and group.held.reason == Held.WORKLOAD_NOT_FOUND else None
+    if said is not None and not begun and now < (over := said.since + SAID_FOR):
+        return DesiredState(held=(Held.WORKLOAD_NOT_FOUND, said.detail), requeue_at=over)
     if not state.moves and not begun:
         return DesiredState()
     left = f"; its placement on {', '.join(sorted(begun))} was under way, and what it needs may stand there"

@@ -48,7 +48,7 @@ async def test_a_folder_belongs_to_one_server_at_a_time(
 
 async def test_a_folder_is_free_again_once_its_server_has_ended(tmp_path: Path) -> None:
     for _ in range(2):
-        async with EmbeddedServer(tmp_path), asyncio.timeout(5):
+        async with EmbeddedServer(tmp_path), asyncio.timeout(30):
             pass
 
 
@@ -89,7 +89,7 @@ async def test_its_end_is_noticed(tmp_path: Path) -> None:
 async def test_a_frozen_server_can_be_stopped(tmp_path: Path) -> None:
     async with EmbeddedServer(tmp_path) as server:
         os.kill(server.pid, signal.SIGSTOP)
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(30):
             await server.stop()
 
 
@@ -117,7 +117,7 @@ async def test_no_orphan_is_left_behind_when_its_parent_is_killed(tmp_path: Path
     parent.kill()
     await parent.wait()
     # The child holds the lock too: the next one can start only because it has ended.
-    async with asyncio.timeout(5), EmbeddedServer(tmp_path) as server:
+    async with asyncio.timeout(30), EmbeddedServer(tmp_path) as server:
         assert server.pid != child
 
 
@@ -140,7 +140,7 @@ async def test_the_server_and_its_files_are_this_users_alone(tmp_path: Path) -> 
         assert any(name.endswith(".ports") for name in files)
         reader, writer = await asyncio.open_connection("127.0.0.1", int(server.url.rpartition(":")[2]))
         writer.write(b'CONNECT {"verbose":false}\r\nPING\r\n')
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(30):
             said = await reader.read()
         writer.close()
     assert b"-ERR 'Authorization Violation'" in said

@@ -23,7 +23,7 @@ QUICK = timedelta(seconds=1)
 
 
 async def until(holds: Callable[[], bool]) -> None:
-    async with asyncio.timeout(15):
+    async with asyncio.timeout(60):
         while not holds():
             await asyncio.sleep(0.05)
 

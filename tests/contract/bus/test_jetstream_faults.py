@@ -52,7 +52,7 @@ async def test_what_was_said_last_is_unavailable_without_a_server_and_there_when
     with pytest.raises(Unavailable):
         await jetstream.last_of_each(FACTS, subjects.facts(3))
     await server.start()
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         await jetstream.connection.up.wait()
     assert bodies(await jetstream.last_of_each(FACTS, subjects.facts(3))) == [b"1", b"2"]
 
@@ -413,7 +413,7 @@ async def test_a_cluster_of_three_goes_on_when_its_leader_is_killed(tmp_path: Pa
 
 async def provision_when_elected(bus: JetStreamBus) -> None:
     """A cluster that has just started needs about a second to choose who leads."""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         provisioned = False
         while not provisioned:
             try:
@@ -442,7 +442,7 @@ async def test_an_error_that_meets_the_end_of_patience_does_not_keep_connecting_
             raise ConnectionRefusedError from None
 
     monkeypatch.setattr(Client, "_connect_to_server", refused_when_cancelled)
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         with pytest.raises(Unavailable, match="no NATS server at"):
             async with JetStreamBus.connect("nats://127.0.0.1:1", name="test", patience=SHORT):
                 pass

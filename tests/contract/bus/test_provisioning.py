@@ -87,7 +87,7 @@ async def test_whoever_works_on_a_queue_goes_on_when_it_was_made_again(jetstream
         await jetstream.connection.api(f"CONSUMER.DELETE.{queue.stream}.{queue.name}", {})
         await provision(jetstream, only_missing=True)
         await jetstream.publish(observed(1))
-        async with asyncio.timeout(2):
+        async with asyncio.timeout(20):
             assert bodies(await working) == [b"1"]
 
 

@@ -167,7 +167,7 @@ async def test_a_server_that_drips_is_cut_off(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr("reactor.actions.notify.mailing.TIMEOUT_SECONDS", 0.5)
     async with smtp(drips=True) as server:
         outcome = await tell(server)
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(60):
             while server.ended < server.sessions:
                 await asyncio.sleep(0.01)
     assert (outcome.status, outcome.reason, server.sessions) == ("Failed", "NotifierUnavailable", 3)

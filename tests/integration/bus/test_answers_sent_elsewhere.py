@@ -105,7 +105,7 @@ async def test_an_answer_that_was_sent_to_a_bucket_is_no_value(
         async with client_of(server, user) as (client, denied):
             for key in (f"$KV.{LEASES.name}.{LAYOUT}", f"$KV.{LEASES.name}.member.x", f"$KV.{LINKS.name}.{day}"):
                 await client.publish(subject, body, reply=key)
-                async with asyncio.timeout(10):
+                async with asyncio.timeout(60):
                     while not (await last(bus.connection, f"KV_{key.split('.')[1]}", key)).sequence:
                         pass
             assert denied == []

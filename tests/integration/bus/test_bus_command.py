@@ -101,7 +101,7 @@ async def test_copies_need_a_cluster(server: EmbeddedServer) -> None:
 async def test_in_a_cluster_copies_become_more_and_never_fewer(tmp_path: Path) -> None:
     async with cluster(tmp_path) as members:
         url = members[0].url
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(60):
             while (await reactor_bus(url, "init")).exit_code != 0:
                 await asyncio.sleep(0.2)  # the cluster chooses its leader
         grown = await reactor_bus(url, "init", "--replicas", "3", "-o", "json")

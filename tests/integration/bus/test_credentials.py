@@ -77,7 +77,7 @@ async def test_certificates_that_are_renewed_while_we_run_are_taken_at_the_next_
         await provision(bus)
         certificates(tmp_path)
         await server.restart()
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             await bus.connection.up.wait()
             while bus.connection.losses < 1:
                 await asyncio.sleep(0.02)
@@ -98,7 +98,7 @@ async def test_a_password_that_is_changed_while_we_run_is_taken_at_the_next_conn
         file.write_text("two\n")
         server._text = server._text.replace("password: one", "password: two")
         await server.restart()
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             while bus.connection.losses < 1:
                 await asyncio.sleep(0.02)
             await bus.connection.up.wait()

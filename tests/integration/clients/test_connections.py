@@ -27,7 +27,7 @@ async def open_watches(api: Kubernetes, stack: AsyncExitStack, count: int) -> No
     """Open so many watches, and leave them open until the stack is closed."""
     query = {"watch": "true", "timeoutSeconds": "60"}
     streams = [api.stream("/api/v1/services", query, idle_seconds=60) for _ in range(count)]
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         await asyncio.gather(*(stack.enter_async_context(stream) for stream in streams))
 
 

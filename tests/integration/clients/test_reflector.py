@@ -58,7 +58,7 @@ class Copy:
             self._changed.notify_all()
 
     async def until(self, holds: Callable[[], bool]) -> None:
-        async with asyncio.timeout(8), self._changed:
+        async with asyncio.timeout(60), self._changed:
             await self._changed.wait_for(holds)
 
     @property
@@ -87,7 +87,7 @@ def names(subject: Reflector) -> set[str]:
 
 
 async def eventually(holds: Callable[[], bool]) -> None:
-    async with asyncio.timeout(8):
+    async with asyncio.timeout(60):
         while not holds():
             await asyncio.sleep(0.01)
 

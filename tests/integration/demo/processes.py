@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 from pathlib import Path
 
-PATIENCE = 20.0  # seconds; a busy machine takes its time to start Python
+PATIENCE = 60.0  # seconds; a busy machine takes its time to start Python
 
 
 async def until(happened: Callable[[], bool], what: str) -> None:

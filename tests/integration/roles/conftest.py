@@ -61,7 +61,7 @@ class World:
             return self.answer(action)
         return Outcome(action=action.id, status="Done", observed_at=self.clock.now())
 
-    async def next_write(self, within: float = 10.0) -> Action:
+    async def next_write(self, within: float = 60.0) -> Action:
         """Wait for the next write."""
         async with asyncio.timeout(within):
             await self.wrote.wait()
@@ -133,7 +133,7 @@ async def running(loop: Callable[[], Awaitable[None]]) -> AsyncIterator[asyncio.
         await asyncio.gather(task, return_exceptions=True)
 
 
-async def eventually(holds: Callable[[], bool], within: float = 10.0) -> None:
+async def eventually(holds: Callable[[], bool], within: float = 60.0) -> None:
     """Wait until something holds."""
     async with asyncio.timeout(within):
         while not holds():  # what is waited for has no event of its own

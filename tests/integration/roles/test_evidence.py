@@ -145,10 +145,12 @@ async def test_a_source_that_does_not_answer_is_asked_every_second_and_nothing_i
 
 async def test_a_target_that_is_well_when_it_is_asked_about_keeps_its_traffic(world: World) -> None:
     async with world.decider("one") as decider, world.executor(), a_source(world) as source:
+        source.silent = True  # nothing is said of what it sees from now on until it was asked
         await source.change(EAST, Health.UNHEALTHY)
         await eventually(lambda: any(m.window for g in decider.groups() for m in g.members.values()))
-        source.sees[EAST], source.since[EAST] = Health.HEALTHY, world.clock.now()  # nothing is said of it
+        source.sees[EAST], source.since[EAST] = Health.HEALTHY, world.clock.now()
         await eventually(lambda: bool(source.asked))
+        source.silent = False
         await eventually(lambda: all(m.window is None for g in decider.groups() for m in g.members.values()))
     assert world.written == []
 

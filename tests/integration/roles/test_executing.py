@@ -226,7 +226,7 @@ async def test_what_stands_already_is_not_done_while_an_older_write_may_be_on_it
             over = replace(begun, older=iso(now - timedelta(seconds=1)))
             await intents.put(key, over.dump(), revision=None)
             await ask(world, newer, "again")
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(60):
                 while not Intent.read((await intents.get(key)).value).done:
                     await asyncio.sleep(0.01)
 

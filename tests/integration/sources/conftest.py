@@ -21,7 +21,7 @@ from reactor.settings.model import ClusterSettings as ClusterSettings
 from reactor.sources.probes.addresses import probing_session
 from reactor.sources.source_context import SourceContext
 
-WAIT_SECONDS = 8
+WAIT_SECONDS = 60
 
 
 class Heard:

@@ -52,7 +52,7 @@ async def test_a_failed_try_is_no_failed_reading(
         await heard.status(EAST, Health.HEALTHY)
         # One: whether more fit into the two seconds of a reading hangs on how busy the machine is (see the unit tests).
         hiccup = east.faults.add(Fault(StatusFault(500), count=1))
-        async with asyncio.timeout(8):
+        async with asyncio.timeout(60):
             while not hiccup.hits:
                 await asyncio.sleep(0.01)
         told = len(heard.observations)
@@ -66,7 +66,7 @@ async def test_an_outage_shorter_than_the_threshold_changes_nothing(
     async with running(cluster_probe.run(source(failure_seconds=30, refresh_seconds=1), world)):
         await heard.status(EAST, Health.HEALTHY)
         outage = east.faults.add(Fault(StatusFault(500)))
-        async with asyncio.timeout(8):
+        async with asyncio.timeout(60):
             while outage.hits < 8:
                 await asyncio.sleep(0.01)
         await heard.until(lambda: "so far" in heard.observations[-1].detail)
@@ -78,7 +78,7 @@ async def test_after_a_start_a_bad_reading_is_said_only_when_it_has_lasted(
 ) -> None:
     outage = east.faults.add(Fault(StatusFault(503)))
     async with running(cluster_probe.run(source(failure_seconds=30), world)):
-        async with asyncio.timeout(8):
+        async with asyncio.timeout(60):
             while outage.hits < 8:
                 await asyncio.sleep(0.01)
         assert not [one for one in heard.observations if one.target == EAST]

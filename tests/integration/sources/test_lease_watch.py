@@ -106,7 +106,7 @@ async def test_time_in_which_the_watch_is_lost_is_no_silence_of_theirs(
         await heard.status(MEMBER, Health.HEALTHY)
         lost = east.faults.add(Fault(outage, resource="leases", verb="read"))
         east.cut_watches()
-        async with asyncio.timeout(8):
+        async with asyncio.timeout(60):
             while not lost.hits:
                 await asyncio.sleep(0.01)
         await asyncio.sleep(2)  # twice the grace: silence cannot be awaited
@@ -122,7 +122,7 @@ async def test_a_watch_that_comes_back_is_believed_again(
             await heard.status(MEMBER, Health.HEALTHY)
             lost = east.faults.add(Fault(StatusFault(500), resource="leases", verb="read", count=3))
             east.cut_watches()
-            async with asyncio.timeout(8):
+            async with asyncio.timeout(60):
                 while lost.hits < 3:
                     await asyncio.sleep(0.01)
         await heard.status(MEMBER, Health.UNKNOWN)
@@ -150,7 +150,7 @@ async def test_a_lease_that_is_gone_says_nothing_any_more(
         async with beating(east):
             await heard.status(MEMBER, Health.HEALTHY)
         east.delete("leases", "member1", NAMESPACE)
-        async with asyncio.timeout(8):
+        async with asyncio.timeout(60):
             while made.publisher.targets:
                 await asyncio.sleep(0.01)
 

@@ -185,7 +185,7 @@ async def test_where_routes_cannot_be_seen_nothing_is_told_until_they_can(
     else:
         forbidden = east.faults.add(Fault(Forbid(), resource="trafficsplits"))
     async with running(route_inventory.run([wanted()], world)):
-        async with asyncio.timeout(8):
+        async with asyncio.timeout(60):
             while not any(record.levelno == logging.WARNING for record in caplog.records):
                 await asyncio.sleep(0.01)
         assert heard.routes == []

@@ -69,7 +69,7 @@ async def busy(scene: Scene) -> None:
 
 
 async def _act(scene: Scene, rule: str) -> Any:
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         while not (acts := (await scene.get(f"/api/v1/actions?rule={rule}"))[1]["actions"]):
             await asyncio.sleep(0.05)
     return acts[0]

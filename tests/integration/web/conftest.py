@@ -91,7 +91,7 @@ class Scene:
     async def group(self, rule: str, holds: Callable[[dict[str, Any]], Any]) -> dict[str, Any]:
         """Wait until the group of a rule is so, as the API gives it."""
         headers = {"Authorization": f"Bearer {token('vera')}"} if self.app.settings.web.users else {}
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(60):
             while True:
                 async with self.http.get(f"{self.url}/api/v1/groups?rule={rule}", headers=headers) as answer:
                     groups = (await answer.json())["groups"]

@@ -54,7 +54,7 @@ async def test_a_window_is_given_with_its_length_and_with_what_follows(scene: Sc
 
 async def test_a_change_reaches_a_viewer_without_a_question(scene: Scene) -> None:
     await scene.break_checkout()
-    async with asyncio.timeout(30), scene.http.get(f"{scene.url}/api/v1/events") as answer:
+    async with asyncio.timeout(60), scene.http.get(f"{scene.url}/api/v1/events") as answer:
         assert answer.content_type == "text/event-stream"
         stream_ = events(answer)
         kind, state = await anext(stream_)
@@ -67,7 +67,7 @@ async def test_a_change_reaches_a_viewer_without_a_question(scene: Scene) -> Non
 
 
 async def test_a_stream_without_changes_says_each_second_that_it_lives(scene: Scene) -> None:
-    async with asyncio.timeout(30), scene.http.get(f"{scene.url}/api/v1/events") as answer:
+    async with asyncio.timeout(60), scene.http.get(f"{scene.url}/api/v1/events") as answer:
         async for kind, data in events(answer):
             if kind == "beat":
                 assert data["problem"] == ""
@@ -106,7 +106,7 @@ async def test_a_group_that_is_removed_while_nothing_follows_leaves_the_page(sce
 
     async def follow_until(there: bool) -> None:
         following = asyncio.create_task(board.follow_groups())
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(60):
             while ("ghost" in {group.rule for group in board.groups()}) is not there:
                 await asyncio.sleep(0.05)
         await ended(following)
@@ -132,7 +132,7 @@ async def test_an_action_is_listed_with_its_outcome_filtered_and_explained(scene
     fact = Approve(rule="pay", object=group["object"], request=group["request"], by="ann", reason="x", observed_at=now)
     body = encode(fact, id="one", source="/test", time=now)
     await scene.app.bus.publish(Outgoing(subjects.command("approve", scene.app.bus.user), body, "one"))
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         while not (acts := (await scene.get("/api/v1/actions?rule=pay"))[1]["actions"]):
             await asyncio.sleep(0.05)
     act = acts[0]
@@ -142,7 +142,7 @@ async def test_an_action_is_listed_with_its_outcome_filtered_and_explained(scene
     await scene.publisher.publish(
         Outcome(action=act["id"], rule="pay", object=act["object"], status="Done", observed_at=scene.app.clock.now())
     )
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         while (await scene.get("/api/v1/actions?outcome=Done"))[1]["actions"] == []:
             await asyncio.sleep(0.05)
     for query in ("rule=checkout", "type=Notify", "outcome=Failed", "object=other", "since=2999-01-01T00:00:00Z"):
@@ -211,7 +211,7 @@ async def test_a_process_of_its_own_shows_the_same(scene: Scene, tmp_path: Any) 
     )
     from reactor.process.app import App
 
-    async with App(given, frozenset({"web"})) as app, asyncio.timeout(30):
+    async with App(given, frozenset({"web"})) as app, asyncio.timeout(60):
         other = Scene(app, scene.publisher, scene.http)
         row = await other.group("checkout", lambda row: row["state"] == "Tolerating")
     assert row["windows"][0]["target"] == EAST

@@ -50,7 +50,7 @@ async def asked(folder: Path, posts: tuple[str, asyncio.Queue[Any]], **page: Any
     """A process that has told a chat what it asks for. Gives it, and the part of the link that counts."""
     async with running(given(folder, posts[0], **page), ROLES | {"executor"}) as scene:
         await scene.ask_for_approval()
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(60):
             said = json.dumps(await posts[1].get())
         yield scene, said.partition("<https://reactor.example/#/approve/")[2].partition("|")[0]
 
@@ -88,7 +88,7 @@ async def test_a_link_approves_once_on_whichever_process_and_to_look_changes_not
             assert sorted(both) in ([202, 409], [202, 410])
             assert await answer(second, link, "anna") in (409, 410)
         headers = {"Authorization": f"Bearer {token('vera')}"}
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(60):
             while not (acts := (await scene.get("/api/v1/actions?rule=pay&type=SetWeights", **headers))[1]["actions"]):
                 await asyncio.sleep(0.05)
         who = "anna" if both[0] == 202 else "otto"

@@ -34,7 +34,7 @@ async def test_an_approval_is_recorded_in_the_name_of_who_signed_in(scene: Scene
     status, _ = await order(scene, "approve", answer_to(group), "anna")
     assert status == 202
     headers = {"Authorization": f"Bearer {token('vera')}"}
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         while not (acts := (await scene.get("/api/v1/actions?rule=pay", **headers))[1]["actions"]):
             await asyncio.sleep(0.05)
     assert acts[0]["weights"] == {"pay": 0, "pay-west": 1}
@@ -119,7 +119,7 @@ async def test_traffic_is_moved_by_hand_for_the_plan_that_was_shown_and_recorded
     assert row["command"]["answer"].startswith("followed, until ")
     assert (row["override"]["by"], row["override"]["reason"]) == ('reactor as "otto"', "drill")
     headers = {"Authorization": f"Bearer {token('vera')}"}
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         while not (acts := (await scene.get("/api/v1/actions?rule=checkout", **headers))[1]["actions"]):
             await asyncio.sleep(0.05)
     assert 'reactor as "otto"' in acts[0]["by"] or "otto" in acts[0]["by"]

@@ -52,7 +52,7 @@ class Heard:
             self.said.put_nowait(observation)
 
     async def until(self, status: str) -> Observation:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             while (said := await self.said.get()).status != status:
                 continue
         return said
@@ -69,7 +69,7 @@ async def alertmanager(folder: Path, url: str, token: Path) -> AsyncIterator[str
             f"--web.listen-address={own}", "--cluster.listen-address=", stdout=log, stderr=log,
         )  # fmt: skip
     try:
-        async with aiohttp.ClientSession() as session, asyncio.timeout(20):
+        async with aiohttp.ClientSession() as session, asyncio.timeout(60):
             while not await answers(session, f"http://{own}/-/ready"):
                 await asyncio.sleep(0.05)
         yield f"http://{own}"
@@ -163,7 +163,7 @@ async def test_a_lost_firing_and_a_lost_resolved_heal_against_a_real_api(tmp_pat
             await lifecycle.sweep()
             await heard.until("Unhealthy")
             await fires(api, ends_at=clock.now())
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(60):
                 while heard.said.empty():
                     await lifecycle.sweep()
             assert (await heard.until("Unknown")).resolved

@@ -173,7 +173,7 @@ async def test_an_alert_whose_alertmanagers_come_back_empty_stands_while_it_fire
     await scene.wipe()
     for alertmanager in scene.pair:
         await alertmanager.start()
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while not await scene.pair[0].firing():
             await asyncio.sleep(0.1)
     said = await scene.ask()

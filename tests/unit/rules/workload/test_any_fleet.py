@@ -105,7 +105,7 @@ class Fleet:
         """
         stay = self.copies.keys() - self.leaving.keys()
         counted = {name for name in stay if not self._bad(name, second)}
-        if any(self._serves(name) for name in stay):
+        if any(self._serves(name) and not self._bad(name, second) for name in stay):
             counted |= {name for name, until in self.grace.items() if self._overdue(name, until, second)}
         most = next(most for what, _, most in self.constraints if what == "cluster")
         most = len(self.where) if self.kind == "duplicated" else most

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from bus.messages import Action, Evict, Hold, Purge
 from rules.engine.groups import GroupStore
 from rules.engine.routing import Routing
@@ -89,6 +91,20 @@ def test_a_workload_that_vanishes_while_it_is_placed_leaves_word_of_where() -> N
     said = happens(rule("Gracefully"), *events, outcomes=False)
     (hold,) = [one.what for one in said if isinstance(one.what, Hold)]
     assert (hold.held, "its placement on m1 was under way" in hold.detail) == ("WorkloadNotFound", True), hold
+
+
+@pytest.mark.parametrize(("second", "held"), [(116, True), (200, True), (3715, True), (3721, False)])
+def test_that_a_workload_has_vanished_is_said_for_an_hour_although_its_placement_has_ended(
+    second: int, held: bool
+) -> None:
+    events = [
+        held_copy("m2", 2, at=0), *clusters("Healthy", "m1", "m2", "m3"), cluster("m2", "Unhealthy", at=10),
+        held_copy("m2", None, at=115, exists=False), answered(1, "Failed", at=115),
+        *(cluster("m3", "Healthy", at=later) for later in (115, 117, 150)),
+    ]  # fmt: skip
+    group = played(rule("Gracefully"), *events, until=second)[0].groups["nginx", OBJECT]
+    assert (group.held is not None) is held
+    assert group.held is None or "its placement on m1 was under way" in group.held.detail
 
 
 def test_a_copy_that_was_to_leave_and_of_which_nobody_knows_any_more_is_not_replaced_with_another() -> None:
