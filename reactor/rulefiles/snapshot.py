@@ -57,8 +57,11 @@ def read(paths: Sequence[Path]) -> Iterator[tuple[str, str]]:
     for path in paths:
         try:
             yield str(path), text_of(path)
-        except (OSError, UnicodeDecodeError) as error:
-            raise SettingsError(f"{path}: {error}") from error
+        except OSError as error:
+            raise SettingsError(f"{path}: {error.strerror or error}") from error
+        except UnicodeDecodeError as error:
+            line = error.object[: error.start].count(b"\n") + 1
+            raise SettingsError(f"{path}:{line}: not UTF-8: byte 0x{error.object[error.start]:02x}") from error
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,11 +7,14 @@ from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from datetime import timedelta
+from unittest.mock import AsyncMock
 
 import pytest
 
 from bus import subjects, topology
+from bus.embedded import EmbeddedServer
 from bus.envelope import encode
+from bus.jetstream import JetStreamBus
 from bus.messages import Action, Health, Outcome, ZoneStep, iso
 from bus.port import Outgoing
 from bus.topology import INTENTS, Queue
@@ -139,6 +142,37 @@ async def test_a_step_in_dead_hands_keeps_the_step_back_waiting_no_longer_than_i
             assert (await world.next_write()).generation == 2
             waited = world.clock.now() - died
     assert timedelta(seconds=3) <= waited < timedelta(seconds=3) + 2 * executor.AGAIN
+
+
+async def test_a_process_that_dies_in_a_step_keeps_the_step_back_waiting_no_longer_than_it_may_be_at_work(
+    make_world: Make, server: EmbeddedServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Which is at most 15 s (below); here three."""
+    monkeypatch.setattr(executor, "AT_WORK", timedelta(seconds=3))
+    begun, undone = asyncio.Event(), asyncio.Event()
+
+    async def carry_out(action: Action, _: ExecutionContext) -> Outcome:
+        assert isinstance(action, ZoneStep)
+        (undone if action.undo else begun).set()
+        if not action.undo:
+            await asyncio.sleep(60)
+        return Outcome(action=action.id, status="Done", observed_at=world.clock.now())
+
+    killed_bus = JetStreamBus.connect(server.url, name="killed", timeout=timedelta(seconds=0.5))
+    async with make_world(rule=ZONES) as world, world.answers(), killed_bus as bus:
+        killed = Executor(bus, world.clock, world.publisher, carry_out)
+        monkeypatch.setattr(killed, "_stopped", AsyncMock())  # who is killed stores no last word
+        async with running(killed.run):
+            await ask(world, zone_step("CutNetwork", generation=1, decided_at=world.clock.now()))
+            await begun.wait()
+            died = world.clock.now()
+            await bus.connection.client.close()
+            await ask(world, zone_step("CutNetwork", undo=True, generation=2, decided_at=died))
+            async with running(Executor(world.bus, world.clock, world.publisher, carry_out).run):
+                async with asyncio.timeout(10):
+                    await undone.wait()
+                waited = world.clock.now() - died
+    assert timedelta(seconds=1) < waited < timedelta(seconds=3) + executor.AGAIN
 
 
 @pytest.mark.alone

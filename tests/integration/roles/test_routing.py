@@ -100,6 +100,7 @@ async def test_a_router_that_stops_gives_all_it_holds_to_the_next_at_once(bus: J
     assert not slow.taken
     stopped = clock.monotonic()
     async with running(Router(bus, publisher(bus, clock), quick, Clock()).run):
+        assert await waited(bus) < ROUTE_WAIT.total_seconds() / 2
         await eventually(lambda: len(quick.taken) == POSTS)
     assert clock.monotonic() - stopped < ROUTE_WAIT.total_seconds() / 2
     assert sorted(quick.taken) == sorted(names)

@@ -189,6 +189,18 @@ async def test_11_both_of_a_pair_deliver_and_it_counts_once() -> None:
         assert len(world.told) == 1
 
 
+@pytest.mark.parametrize("order", ["f0 f1 f2 r0 r1 r2", "f0 r0 f1 r1 f2 r2", "f2 f0 r2 r0 f1 r1", "f0 f0 r1 r1 f2 r2"])
+async def test_11_three_that_deliver_in_any_order_are_one_episode(order: str) -> None:
+    """One that is slow delivers the firing after another has delivered the end."""
+    async with journey() as world:
+        for number, word in enumerate(order.split()):
+            raw = alert() if word[0] == "f" else resolved()
+            at = (1.0 if not any("r" in one for one in order.split()[: number + 1]) else 110.0) + number * 0.3
+            assert await world.hand_in(body(raw, externalURL=f"http://am-{word[1]}:9093"), at=at) == 200
+        await world.pass_time(world.keeper_, 150)
+        assert world.statuses() == ["Unhealthy", "Unknown resolved"]
+
+
 async def test_12_a_start_that_moves_back_is_the_same_episode() -> None:
     async with journey() as world:
         await world.hand_in(body(alert(starts=40)), at=41)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from time import process_time
 
 import pytest
 
@@ -18,6 +20,8 @@ from reactor.runtime.errors import ReactorError, SettingsError
 from reactor.settings.model import Settings
 from rules.core.errors import InvalidFiles
 from rules.loader import RuleSet
+from tests.unit.cli.test_bad_rule_files import CPU_SECONDS
+from tests.unit.cli.test_bad_rule_files import FILES as BAD
 
 ONE = "apiVersion: reactor/v1\nrules:\n- {name: one, kind: Notification, match: 'service/**'}\n"
 TWO = ONE + "- {name: two, kind: Notification, match: 'cluster/*'}\n"
@@ -111,6 +115,44 @@ async def test_mistakes_are_told_once_and_forgotten_when_mended(
     assert (files.rules, telemetry.rule_files_invalid._value.get()) == (before, 1)
     assert await watched(files, switch, [text(ONE)] * 3, monkeypatch) == 1
     assert (files.problems, switch.rules, telemetry.rule_files_invalid._value.get()) == ((), [], 0)
+
+
+@pytest.mark.parametrize("name", BAD)
+async def test_no_bad_rule_file_takes_the_place_of_the_rules_that_stand(
+    file: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, name: str
+) -> None:
+    files, switch = RuleFiles(named(file)), Switched()
+    before, began = files.digest, process_time()
+    assert await watched(files, switch, [text(BAD[name][0])] * 3, monkeypatch) == 1
+    assert process_time() - began < CPU_SECONDS
+    assert (files.digest, switch.rules, telemetry.rule_files_invalid._value.get()) == (before, [], 1)
+    assert any(BAD[name][1].replace("f.yaml", "rules.yaml") in one for one in files.problems)
+    assert not [record for record in caplog.records if record.exc_info]
+
+
+@pytest.mark.parametrize(
+    ("kind", "said"),
+    [
+        ("a pipe", ": is no regular file"), ("an endless device", ": is no regular file"), ("bytes", ":3: not UTF-8"),
+        ("17 MiB", ": is larger than 16 MiB"),
+    ],
+)  # fmt: skip
+async def test_what_cannot_be_read_while_a_process_runs_is_a_problem_and_hangs_nobody(
+    file: Path, monkeypatch: pytest.MonkeyPatch, kind: str, said: str
+) -> None:
+    settings = named(file)
+    files, switch = RuleFiles(settings), Switched()
+    file.unlink()
+    if kind == "a pipe":
+        os.mkfifo(file)
+    elif kind == "an endless device":
+        file.symlink_to("/dev/zero")
+    else:
+        file.write_bytes(b"a: b\n#\n\xff" if kind == "bytes" else b"#" * (17 << 20))
+    assert await watched(files, switch, [Snapshot.take(settings)] * 3, monkeypatch) == 1
+    [problem] = files.problems
+    assert problem.startswith(f"{file}{said}")
+    assert (switch.rules, telemetry.rule_files_invalid._value.get()) == ([], 1)
 
 
 async def test_rules_that_cannot_be_taken_up_are_a_problem_and_those_of_before_stand(
