@@ -17,7 +17,10 @@ from reactor.runtime.errors import Retryable, Terminal
 from reactor.settings.model import Endpoint
 
 _ALL = {"active": "true", "silenced": "true", "inhibited": "true", "unprocessed": "true"}
+BYTES_PER_ALERT = 4096
+"""Of an answer, unpacked, where maxBytes is not set; an alert with long annotations has some 2,000."""
 _EXCERPT_BYTES = 300
+_CHUNK_BYTES = 64 << 10
 _MENDABLE = frozenset({400, 401, 403, 404, 405})
 SLICE = 100
 """Alerts read between two pauses: 20,000 at once would hold the event loop for a quarter of a second."""
@@ -51,7 +54,7 @@ class Alertmanager:
         """Give its configuration as it shows it, with secrets hidden. Raises as `alerts` does."""
         async with self._got("/api/v2/status", {}) as response:
             try:
-                return str(json.loads(await response.text(encoding="utf-8"))["config"]["original"])
+                return str(json.loads(await self._text(response))["config"]["original"])
             except (ValueError, LookupError, TypeError, RecursionError) as error:
                 raise AlertsUnavailable(f"{self._where}: the answer has no configuration: {error!r}") from error
 
@@ -81,11 +84,10 @@ class Alertmanager:
             raise AlertsUnavailable(f"{self._where}: {error or type(error).__name__}") from error
 
     async def _read(self, response: aiohttp.ClientResponse) -> list[dict[str, Any]]:
-        text = await response.text(encoding="utf-8")
         most = self._endpoint.max_series
         found: list[dict[str, Any]] = []
         try:
-            for alert in elements(text):
+            for alert in elements(await self._text(response)):
                 if not isinstance(alert, dict):
                     raise AlertsUnavailable(f"{self._where}: the answer is no list of alerts")
                 if len(found) == most:
@@ -96,6 +98,16 @@ class Alertmanager:
         except (ValueError, RecursionError) as error:
             raise AlertsUnavailable(f"{self._where}: the answer is no list of JSON: {error}") from error
         return found
+
+    async def _text(self, response: aiohttp.ClientResponse) -> str:
+        """Read within `maxBytes`: a few kB of gzip may become gigabytes. Raises ValueError where it is no UTF-8."""
+        most = self._endpoint.max_bytes or BYTES_PER_ALERT * self._endpoint.max_series
+        read = bytearray()
+        async for chunk in response.content.iter_chunked(_CHUNK_BYTES):
+            read += chunk
+            if len(read) > most:
+                raise AlertsRefused(f"{self._where}: more than {most} bytes: raise {self._where}.maxBytes")
+        return read.decode("utf-8")
 
     def _opened(self) -> aiohttp.ClientSession:
         if self._session is None:

@@ -28,7 +28,6 @@ from reactor.runtime.errors import SettingsError
 from reactor.runtime.threads import Threads
 from reactor.settings.model import Endpoint
 
-THREADS = 8  # queries to one Prometheus at the same time; its own default limit is 20
 BYTES_PER_SERIES = 1024
 """Of an answer, unpacked, where maxBytes is not set; a series of 20 labels has some 700."""
 _SPARE_SECONDS = 1.0  # the server ends a query at its timeout, and may then still say so
@@ -58,7 +57,7 @@ class Prometheus:
         session.mount(self._client.url, BoundedAdapter(bytes_max, max_retries=Retry(total=0)))  # in place of its own
         session.hooks["response"].append(Warnings(name))
         self._scraped = Scraped(self._client, session, self._seconds)
-        self._threads = Threads(f"prometheus-{name}", THREADS)
+        self._threads = Threads(f"prometheus-{name}", endpoint.queries_at_once)
         self._calls = set[ThreadCall]()
 
     async def query(self, promql: str, *, at: datetime | None = None) -> list[Sample]:

@@ -132,8 +132,16 @@ class Receiver(Listener):
     """5,000 alerts in one group are 3 MB, 20,000 are 12 MB (measured)."""
     max_alerts_per_post: Annotated[int, Field(ge=1, le=1_000_000)] = 100_000
     """A post with more alerts is answered 413."""
+    body_seconds: Annotated[float, Field(gt=0, le=300)] = 10
+    """So long a body may take to come in. Alertmanager waits for `group_interval`, at least 10 s."""
+    posts_at_once: Annotated[int, Field(ge=1, le=10_000)] = 64
+    """Taken at once; further ones are answered 503, and come again."""
+    posts_of_a_source: Annotated[int, Field(ge=1, le=10_000)] = 16
+    """Of these, so that one source leaves room for others."""
     alerts_per_second: Annotated[int, Field(ge=100, le=1_000_000)] = 2_000
-    """Of each source, beyond a burst of 5,000: a post with more is answered when all of it is stored."""
+    """Of each source, beyond alertsAtOnce: a post with more is answered when all of it is stored."""
+    alerts_at_once: Annotated[int, Field(ge=1, le=1_000_000)] = 5_000
+    """Of each source, stored at once after a silence: one large group of Alertmanager's."""
 
     @property
     def host(self) -> str:
@@ -180,9 +188,13 @@ class Endpoint(SettingsPart):
     """An HTTP proxy on the way there. HTTP_PROXY and its like in the environment count for none of our clients."""
     timeout_seconds: Annotated[float, Field(gt=0, le=300)] = 10
     max_series: Annotated[int, Field(ge=1, le=1_000_000)] = 10_000
-    """A result with more series is an error, not a flood."""
+    """A result with more series, or a list of more alerts, is an error, not a flood."""
     max_bytes: Annotated[int, Field(ge=1024, le=1 << 30)] | None = None
-    """Prometheus only: so is an answer with more bytes, unpacked. Default: 1,024 for each of maxSeries."""
+    """So is an answer with more bytes, unpacked. Default: for each of maxSeries 1,024 of a Prometheus, 4,096 of an
+    Alertmanager."""
+    queries_at_once: Annotated[int, Field(ge=1, le=256)] = 8
+    """Prometheus only: how many queries it is asked at once. Its own limit, --query.max-concurrency, is 20 by default,
+    for all who ask."""
 
 
 class ClusterSettings(SettingsPart):

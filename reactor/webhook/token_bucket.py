@@ -6,17 +6,15 @@ every rule. Beyond the bucket, that source's posts wait in the receiver, unanswe
 
 from __future__ import annotations
 
-BURST = 5_000
-"""So many alerts of a source are journaled at once after a silence: one large group of Alertmanager's."""
-
 
 class TokenBucket:
-    """One source's: it holds BURST tokens, one for an alert, and fills with so many a second."""
+    """One source's: it holds so many tokens, one for an alert, and fills with so many a second."""
 
-    def __init__(self, per_second: int, now: float) -> None:
+    def __init__(self, per_second: int, at_once: int, now: float) -> None:
         """`now`: seconds on any clock that goes evenly."""
         self._per_second = per_second
-        self._room = float(BURST)
+        self._at_once = at_once
+        self._room = float(at_once)
         self._at = now
 
     def owed(self, now: float) -> float:
@@ -29,4 +27,4 @@ class TokenBucket:
         return self.owed(now)
 
     def _filled(self, now: float) -> float:
-        return min(self._room + (now - self._at) * self._per_second, BURST)
+        return min(self._room + (now - self._at) * self._per_second, self._at_once)

@@ -36,11 +36,7 @@ from reactor.webhook.token_bucket import TokenBucket
 
 log = logging.getLogger(__name__)
 
-BODY_SECONDS = 10.0
 JOURNAL_SECONDS = 3.0  # Alertmanager gives up after max(10 s, group_interval); it should hear 503 before
-POSTS_AT_ONCE = 64
-POSTS_OF_A_SOURCE = 16
-"""Of these, at most; so that one source leaves room for others."""
 HEALTH_BODY_BYTES = 1024  # nobody who asks for health sends one
 IN_HANDS_MAX = 2
 """So many messages of a source, some 250 alerts each, are in our routers' hands at most: windows wait for them."""
@@ -79,7 +75,6 @@ class WebhookServer:
         self.sources = frozenset(sources)
         self.bus = bus
         self.stopping = False
-        self.body_seconds = BODY_SECONDS
         self.journal_seconds = JOURNAL_SECONDS
         self._guard = Guard(settings)
         self.clock = clock
@@ -141,10 +136,11 @@ class WebhookServer:
 
     async def _take(self, request: web.Request, source: str) -> web.Response:
         self._check(request, source)
-        if self._posts.total() >= POSTS_AT_ONCE:
-            raise Refusal(503, f"{POSTS_AT_ONCE} posts are being taken already", limit="postsAtOnce")
-        if self._posts[source] >= POSTS_OF_A_SOURCE:
-            text = f"{POSTS_OF_A_SOURCE} posts of this source are being taken already"
+        most, of_a_source = self.settings.posts_at_once, self.settings.posts_of_a_source
+        if self._posts.total() >= most:
+            raise Refusal(503, f"{most} posts are being taken already", limit="postsAtOnce")
+        if self._posts[source] >= of_a_source:
+            text = f"{of_a_source} posts of this source are being taken already"
             raise Refusal(503, text, limit="postsOfASource")
         self._posts[source] += 1
         try:
@@ -190,14 +186,14 @@ class WebhookServer:
             raise Refusal(503, str(error)) from error
 
     async def _received(self, request: web.Request) -> bytes:
-        limit = self.settings.max_body_bytes
+        limit, seconds = self.settings.max_body_bytes, self.settings.body_seconds
         if (request.content_length or 0) > limit:
             raise Refusal(413, f"body: at most {limit} bytes", limit="maxBodyBytes")
         try:
-            async with asyncio.timeout(self.body_seconds):
+            async with asyncio.timeout(seconds):
                 return await request.read()
         except TimeoutError:
-            raise Refusal(408, f"the body did not come within {self.body_seconds:g} s", limit="bodySeconds") from None
+            raise Refusal(408, f"the body did not come within {seconds:g} s", limit="bodySeconds") from None
         except web.HTTPRequestEntityTooLarge:
             raise Refusal(413, f"body: at most {limit} bytes", limit="maxBodyBytes") from None
         except web.RequestPayloadError as error:
@@ -206,9 +202,10 @@ class WebhookServer:
     async def _journal(self, source: str, taken: TakenBody, trace: str | None) -> None:
         """Store all of it, not faster than the source may."""
         now = asyncio.get_running_loop().time
-        bucket = self._buckets.setdefault(source, TokenBucket(self.settings.alerts_per_second, now()))
+        per_second, at_once = self.settings.alerts_per_second, self.settings.alerts_at_once
+        bucket = self._buckets.setdefault(source, TokenBucket(per_second, at_once, now()))
         if bucket.owed(now()) > OWED_SECONDS:
-            text = f"alerts of this source come faster than {self.settings.alerts_per_second} a second"
+            text = f"alerts of this source come faster than {per_second} a second"
             raise Refusal(503, text, limit="alertsPerSecond")
         aside = self._may_wait_stored(source, len(taken.messages), now())
         ready: list[Outgoing] = []

@@ -6,16 +6,16 @@ addresses (`0xa9fea9fe`, `2852039166`) all come down to it. Loopback is allowed:
 
 from __future__ import annotations
 
-import asyncio
 import errno
 import ipaddress
 import socket
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import aiohttp
 from aiohappyeyeballs import start_connection
 from aiohttp.abc import AbstractResolver, ResolveResult
+
+from reactor.sources.probes.lookups import AddrInfo, look_up
 
 _METADATA = tuple(
     ipaddress.ip_network(text)
@@ -23,14 +23,8 @@ _METADATA = tuple(
     for text in ("169.254.0.0/16", "fd00:ec2::254/128", "100.100.100.200/32", "0.0.0.0/8", "255.255.255.255/32")
 )
 _NAT64 = ipaddress.ip_network("64:ff9b::/96")
-# A name server that is down blocks a thread for 5 s and more: with asyncio's own few threads, a handful of dead names
-# would make all other probes time out as well.
-_LOOKUPS = ThreadPoolExecutor(64, thread_name_prefix="lookup")
-
 NEXT_SECONDS = 0.25
 """How long one address may take before the next is tried beside it."""
-
-AddrInfo = tuple[Any, Any, int, str, tuple[Any, ...]]
 
 
 class AddressRefused(OSError):
@@ -61,11 +55,8 @@ def _inside(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> ipaddress
 async def resolve(host: str, port: int, family: int = socket.AF_UNSPEC) -> list[AddrInfo]:
     """Give the checked addresses of a host, at least one. Raises OSError, Refused among it."""
 
-    def look_up() -> list[AddrInfo]:
-        return socket.getaddrinfo(host, port, family, socket.SOCK_STREAM)
-
     try:
-        found = await asyncio.get_running_loop().run_in_executor(_LOOKUPS, look_up)
+        found = await look_up(host, port, family)
     except UnicodeError as error:  # a label of the name is empty or too long
         raise OSError(f"{host} is no host name: {error}") from error
     if not found:

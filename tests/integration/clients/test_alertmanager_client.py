@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+import resource
+import zlib
+from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +31,7 @@ class Server:
         self.answer: Any = [ALERT]
         self.status = 200
         self.silent = False
+        self.bomb: bytes | None = None
         self.asked: list[web.BaseRequest] = []
         self.url = ""
 
@@ -36,6 +39,8 @@ class Server:
         self.asked.append(request)
         if self.silent:
             await asyncio.sleep(60)
+        if self.bomb is not None:
+            return web.Response(body=self.bomb, headers={"Content-Encoding": "gzip"})
         if isinstance(self.answer, str):
             return web.Response(text=self.answer, status=self.status, headers={"Location": "/login"})
         return web.json_response(self.answer, status=self.status)
@@ -99,6 +104,23 @@ async def test_more_alerts_than_allowed_are_an_error(server: Server) -> None:
     alertmanager = client(server, maxSeries=2)
     with pytest.raises(AlertsRefused, match=r"raise alertmanager\.main\.maxSeries"):
         await alertmanager.alerts()
+    await alertmanager.close()
+
+
+@pytest.mark.parametrize("ask", [Alertmanager.alerts, Alertmanager.configuration])
+async def test_an_answer_with_too_many_bytes_is_refused_before_it_fills_the_memory(
+    server: Server, ask: Callable[[Alertmanager], Awaitable[object]]
+) -> None:
+    """400 kB of gzip that become 400 MB."""
+    packer = zlib.compressobj(wbits=31)
+    server.bomb = b"".join(packer.compress(b" " * (1 << 20)) for _ in range(400)) + packer.flush()
+    alertmanager = client(server, maxBytes=10_000_000)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with pytest.raises(AlertsRefused, match=r"more than 10000000 bytes: raise alertmanager\.main\.maxBytes"):
+        await ask(alertmanager)
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 200_000  # kB
+    server.bomb = None
+    assert await alertmanager.alerts() == [ALERT]
     await alertmanager.close()
 
 

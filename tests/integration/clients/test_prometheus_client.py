@@ -301,6 +301,29 @@ async def test_a_server_that_drips_holds_no_thread_and_the_next_query_is_answere
     await asyncio.wait([one for one in handlers if one is not None])
 
 
+async def test_no_more_queries_than_its_setting_says_are_asked_at_once() -> None:
+    at_once, most, full = 0, 0, asyncio.Event()
+
+    async def handle(_: web.BaseRequest) -> web.Response:
+        nonlocal at_once, most
+        at_once += 1
+        most = max(most, at_once)
+        if most == 3:
+            full.set()
+        await full.wait()
+        await asyncio.sleep(0.05)  # one more would be here by now
+        at_once -= 1
+        return web.json_response(VECTOR)
+
+    async with served(handle) as url:
+        endpoint = Endpoint.model_validate({"url": url, "queriesAtOnce": 3})
+        prometheus = Prometheus("main", endpoint)
+        moment = datetime(2026, 1, 1, tzinfo=UTC)
+        assert len(await asyncio.gather(*(prometheus.query("up", at=moment) for _ in range(9)))) == 9
+        await prometheus.close()
+    assert most == 3
+
+
 async def test_closing_ends_the_queries_that_still_run(server: Server) -> None:
     server.silent = True
     prometheus = client(server, timeout_seconds=200)

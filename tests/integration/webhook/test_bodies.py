@@ -17,8 +17,7 @@ from reactor.settings.model import Receiver
 from reactor.webhook.bodies import INLINE_BYTES, Bodies
 from reactor.webhook.body import BadBody
 from reactor.webhook.taking import TakenBody, take
-from reactor.webhook.token_bucket import BURST
-from reactor.webhook.webhook_server import BODY_MEMORY_BYTES, IN_HANDS_MAX, POSTS_OF_A_SOURCE
+from reactor.webhook.webhook_server import BODY_MEMORY_BYTES, IN_HANDS_MAX
 from tests.integration.webhook.reception import Reception, SlowBus, reception
 from tests.unit.webhook.builders import alert, body, counted, labelled
 
@@ -134,31 +133,34 @@ async def test_a_source_that_floods_has_one_turn_for_each_of_the_others(bodies: 
     assert done.index("shop") <= 1, done
 
 
-async def test_a_source_has_a_quarter_of_the_posts_that_are_taken_at_once(receiver: Reception) -> None:
-    slow = SlowBus(receiver.bus)
-    receiver.server.bus = slow
+async def test_a_source_has_a_quarter_of_the_posts_that_are_taken_at_once() -> None:
+    assert Receiver().posts_of_a_source == Receiver().posts_at_once / 4
     before = counted("reactor_webhook_limits_exceeded_total", limit="postsOfASource")
-    async with asyncio.TaskGroup() as group:
-        flood = [group.create_task(receiver.post(body(alert(f"{one:016x}")))) for one in range(POSTS_OF_A_SOURCE)]
-        while receiver.server._posts["am"] < POSTS_OF_A_SOURCE:
-            await asyncio.sleep(0.001)
-        code, answer = await receiver.post(body(alert()))
-        assert (code, "of this source" in answer["error"]) == (503, True)
-        other = group.create_task(receiver.post(body(alert()), to="/v1/alerts/team.ops"))
-        while not receiver.server._posts["team.ops"]:
-            await asyncio.sleep(0.001)
-        slow.go.set()
-    assert [one.result()[0] for one in (*flood, other)] == [200] * (POSTS_OF_A_SOURCE + 1)
+    async with reception(posts_of_a_source=3) as receiver:
+        slow = SlowBus(receiver.bus)
+        receiver.server.bus = slow
+        async with asyncio.TaskGroup() as group:
+            flood = [group.create_task(receiver.post(body(alert(f"{one:016x}")))) for one in range(3)]
+            while receiver.server._posts["am"] < 3:
+                await asyncio.sleep(0.001)
+            code, answer = await receiver.post(body(alert()))
+            assert (code, "3 posts of this source" in answer["error"]) == (503, True)
+            other = group.create_task(receiver.post(body(alert()), to="/v1/alerts/team.ops"))
+            while not receiver.server._posts["team.ops"]:
+                await asyncio.sleep(0.001)
+            slow.go.set()
+        assert [one.result()[0] for one in (*flood, other)] == [200] * 4
     assert counted("reactor_webhook_limits_exceeded_total", limit="postsOfASource") == before + 1
 
 
 async def test_what_a_source_posts_beyond_its_pace_waits_at_the_door_and_others_go_past_it() -> None:
-    burst = [alert(f"{one:016x}", text="x" * 300) for one in range(BURST)]
+    most = Receiver().alerts_at_once
+    burst = [alert(f"{one:016x}", text="x" * 300) for one in range(most)]
     async with reception(alerts_per_second=1000) as receiver:
-        flood = asyncio.create_task(receiver.post(body(*burst, *(alert(f"{one:016x}") for one in range(BURST, 6500)))))
+        flood = asyncio.create_task(receiver.post(body(*burst, *(alert(f"{one:016x}") for one in range(most, 6500)))))
         while not (stored := sum(len(post.alerts) for post in await receiver.journal())):
             await asyncio.sleep(0.01)
-        assert stored <= BURST
+        assert stored <= most
         assert not flood.done()
         assert (await receiver.post(body(alert()), to="/v1/alerts/team.ops"))[0] == 200
         assert not flood.done(), "it waits for more than a second"
@@ -166,10 +168,19 @@ async def test_what_a_source_posts_beyond_its_pace_waits_at_the_door_and_others_
         assert stored + sum(len(post.alerts) for post in await receiver.journal()) == 6501
 
 
+async def test_how_much_a_source_posts_at_once_is_a_setting() -> None:
+    async with reception(alerts_per_second=100, alerts_at_once=10) as receiver:
+        assert (await receiver.post(body(*(alert(f"{one:016x}") for one in range(10)))))[0] == 200
+        waits = asyncio.create_task(receiver.post(body(*(alert(f"{one:016x}") for one in range(10, 15)))))
+        assert (await receiver.post(body(alert()), to="/v1/alerts/team.ops"))[0] == 200
+        assert not waits.done()
+        assert (await waits)[0] == 200
+
+
 async def test_a_source_that_owes_a_minute_is_told_to_come_again() -> None:
     before = counted("reactor_webhook_limits_exceeded_total", limit="alertsPerSecond")
     async with reception(alerts_per_second=100) as receiver:
-        flood = asyncio.create_task(receiver.post(body(*(alert(f"{one:016x}") for one in range(2 * BURST)))))
+        flood = asyncio.create_task(receiver.post(body(*(alert(f"{one:016x}") for one in range(10_000)))))
         while not (bucket := receiver.server._buckets.get("am")):
             await asyncio.sleep(0.01)
         bucket.take(7000, asyncio.get_running_loop().time())

@@ -17,7 +17,6 @@ from reactor.runtime import telemetry
 from reactor.runtime.errors import SettingsError
 from reactor.webhook import receiver as role
 from reactor.webhook.receiver import listening
-from reactor.webhook.webhook_server import POSTS_AT_ONCE, POSTS_OF_A_SOURCE
 from tests.integration.webhook.reception import Reception, SlowBus, reception
 from tests.steps import step_limit, steps_measured
 from tests.unit.webhook.builders import alert, body, counted
@@ -122,8 +121,7 @@ def exceeded(limit: str) -> float:
 
 async def test_each_limit_of_a_post_is_answered_and_counted_by_its_name() -> None:
     three = body(alert("a"), alert("b"), alert("c"))
-    async with reception(max_body_bytes=4096, max_alerts_per_post=2) as receiver:
-        receiver.server.body_seconds = 0.05
+    async with reception(max_body_bytes=4096, max_alerts_per_post=2, body_seconds=0.05) as receiver:
         before = {name: exceeded(name) for name in ("maxBodyBytes", "maxAlertsPerPost", "depth", "bodySeconds")}
         assert (await receiver.post(b" " * 4097))[0] == 413
         assert (await receiver.post(three))[0] == 413
@@ -146,12 +144,12 @@ async def test_two_lengths_are_400(receiver: Reception) -> None:
     assert got.startswith((b"HTTP/1.1 400 ", b"HTTP/1.0 400 "))
 
 
-async def test_a_slow_body_is_cut(receiver: Reception) -> None:
-    receiver.server.body_seconds = 0.05
-    head = b"POST /v1/alerts/am HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n"
-    got = await receiver.raw(head + b"Content-Length: 100\r\n\r\n{")
-    assert got.startswith(b"HTTP/1.1 408 ")
-    assert (await receiver.post(ONE))[0] == 200
+async def test_a_slow_body_is_cut() -> None:
+    async with reception(body_seconds=0.05) as receiver:
+        head = b"POST /v1/alerts/am HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n"
+        got = await receiver.raw(head + b"Content-Length: 100\r\n\r\n{")
+        assert got.startswith(b"HTTP/1.1 408 ")
+        assert (await receiver.post(ONE))[0] == 200
 
 
 async def test_slow_headers_are_cut(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -222,20 +220,21 @@ async def test_a_process_that_takes_no_posts_is_ready_without_a_bus_of_the_recei
     assert (await receiver.post(ONE))[0] == 404
 
 
-async def test_too_many_posts_at_once_are_503_and_never_429(receiver: Reception) -> None:
-    slow = SlowBus(receiver.bus)
-    receiver.server.bus = slow
-    names = [f"source-{number}" for number in range(POSTS_AT_ONCE // POSTS_OF_A_SOURCE)]
-    receiver.server.sources = frozenset([*names, "am"])
-    paths = [f"/v1/alerts/{name}" for name in names for _ in range(POSTS_OF_A_SOURCE)]
-    async with asyncio.TaskGroup() as group:
-        taken = [group.create_task(receiver.post(ONE, to=path)) for path in paths]
-        while receiver.server._posts.total() < POSTS_AT_ONCE:
-            await asyncio.sleep(0)
-        code, answer = await receiver.post(ONE)
-        assert (code, "posts are being taken" in answer["error"]) == (503, True)
-        slow.go.set()
-    assert {task.result()[0] for task in taken} == {200}
+async def test_too_many_posts_at_once_are_503_and_never_429() -> None:
+    async with reception(posts_at_once=4, posts_of_a_source=2) as receiver:
+        slow = SlowBus(receiver.bus)
+        receiver.server.bus = slow
+        receiver.server.sources = frozenset(["a", "b", "am"])
+        before = exceeded("postsAtOnce")
+        async with asyncio.TaskGroup() as group:
+            taken = [group.create_task(receiver.post(ONE, to=f"/v1/alerts/{name}")) for name in "aabb"]
+            while receiver.server._posts.total() < 4:
+                await asyncio.sleep(0)
+            code, answer = await receiver.post(ONE)
+            assert (code, answer["error"]) == (503, "4 posts are being taken already")
+            slow.go.set()
+        assert {task.result()[0] for task in taken} == {200}
+        assert exceeded("postsAtOnce") == before + 1
 
 
 async def test_a_post_that_is_being_taken_when_we_stop_is_still_journaled() -> None:

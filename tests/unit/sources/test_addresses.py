@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import socket
 import threading
+from typing import Any
 
 import pytest
 
 from reactor.sources.probes.addresses import AddressRefused, check, open_socket, resolve
+from reactor.sources.probes.lookups import OF_A_NAME_MAX
 
 
 @pytest.mark.parametrize(
@@ -58,6 +60,33 @@ async def test_many_dead_names_do_not_hold_up_each_other(monkeypatch: pytest.Mon
     let_go.set()
     answers = await asyncio.gather(*lookups, return_exceptions=True)
     assert all(isinstance(answer, OSError) for answer in answers)
+
+
+async def test_a_dead_name_that_is_looked_up_again_and_again_holds_up_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each try of its probe looks it up, gives up in time, and leaves a thread behind."""
+    let_go, dead = threading.Event(), list[str]()
+    true = socket.getaddrinfo
+
+    def looks_up(host: str, *more: Any) -> Any:
+        if host == "dead":
+            dead.append(host)
+            let_go.wait(30)
+            raise OSError("no answer")
+        return true("127.0.0.1", *more)
+
+    monkeypatch.setattr(socket, "getaddrinfo", looks_up)
+    try:
+        tries = [asyncio.create_task(resolve("dead", 80)) for _ in range(300)]
+        await asyncio.sleep(0)
+        for one in tries:
+            one.cancel()
+        async with asyncio.timeout(20):
+            assert (await resolve("alive", 80))[0][4][0] == "127.0.0.1"
+        assert len(dead) == OF_A_NAME_MAX
+    finally:
+        let_go.set()
+    assert await asyncio.gather(*(resolve("alive", 80) for _ in range(300)))
+    await asyncio.gather(*tries, return_exceptions=True)
 
 
 def test_the_last_check_is_made_on_the_address_that_is_connected_to() -> None:
