@@ -145,7 +145,12 @@ async def test_it_leaves_what_is_bad_comes_back_and_people_see_and_move_it(world
 
 
 @pytest.mark.parametrize(
-    "point", ["executor.intent-stored", "executor.before-write", "executor.after-write", "executor.done-stored"]
+    "point",
+    [
+        *(pytest.param(f"executor.{step}", marks=pytest.mark.long) for step in ("intent-stored", "before-write")),
+        "executor.after-write",
+        pytest.param("executor.done-stored", marks=pytest.mark.long),
+    ],
 )
 async def test_a_reactor_that_dies_in_mid_move_ends_it_after_its_start_and_writes_nothing_twice(
     world: World, gateway: Gateway, point: str

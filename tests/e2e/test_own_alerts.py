@@ -112,6 +112,7 @@ async def publish_garbage(service: Service) -> None:
     await connection.close()
 
 
+@pytest.mark.long
 @pytest.mark.timeout(600)  # it waits for time to pass, five times twenty seconds
 async def test_what_the_processes_and_the_bus_do(shop: Shop, reactor: MakeReactor, tmp_path: Path) -> None:
     shop.split("checkout", "fallback")

@@ -68,10 +68,10 @@ async def test_it_moves_comes_back_and_is_put_right(shop: Shop, reactor: MakeRea
 @pytest.mark.parametrize(
     "deaths",
     [
-        ("executor.intent-stored:3", "executor.intent-stored:2"),
-        ("executor.before-write:3", "executor.before-write:2"),
+        pytest.param(("executor.intent-stored:3", "executor.intent-stored:2"), marks=pytest.mark.long),
+        pytest.param(("executor.before-write:3", "executor.before-write:2"), marks=pytest.mark.long),
         ("executor.after-write:3", "executor.after-write:2"),
-        ("executor.done-stored:3",),
+        pytest.param(("executor.done-stored:3",), marks=pytest.mark.long),
     ],
     ids=lambda deaths: deaths[0].partition(":")[0],
 )

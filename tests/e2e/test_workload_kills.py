@@ -62,6 +62,7 @@ async def _all_evicted(service: Service) -> bool:
     return len(moves) == len(APPS) and all(move is not None and move.evicted_at for move in moves)
 
 
+@pytest.mark.long
 @pytest.mark.timeout(300)  # seven starts of a process: 60 s on a quiet machine, and twice as long on a busy one
 @pytest.mark.parametrize(("leaving", "purging"), [*zip(LEAVING, PURGING, strict=True)], ids=lambda one: str(one[0]))
 async def test_a_kill_at_any_step_changes_nothing_in_the_end(

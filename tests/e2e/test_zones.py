@@ -107,6 +107,7 @@ IN_CI = ("executor.after-write:2",)
 """Each takes minutes: the worst one always, all of them where REACTOR_ALL_KILLS is set (`make kills`)."""
 
 
+@pytest.mark.long
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("failpoint", KILLS if "REACTOR_ALL_KILLS" in os.environ else IN_CI)
 async def test_a_reactor_that_is_killed_at_every_step_ends_as_one_that_is_not(prod: Zoned, failpoint: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from playwright.async_api import Route
 
 from tests.browser import ENTER, ESCAPE, TAB, Browser, lost
@@ -16,6 +17,7 @@ async def answered_by_a_proxy(route: Route) -> None:
     await route.fulfill(status=502, content_type="text/html", body="<h1>Bad Gateway</h1>")
 
 
+@pytest.mark.long
 async def test_each_form_when_open_fits_breaks_no_policy_and_can_be_used_by_all(start: Start, browser: Browser) -> None:
     scene: Scene = await start(users=True)
     await scene.ask_for_approval()

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from bus.messages import Health
 from tests.browser import ENTER, TAB, Browser
 from tests.integration.web.busy import BUSY, busy
 from tests.integration.web.conftest import EAST, XSS, Scene, Start, running, settings
 
 
+@pytest.mark.long
 async def test_each_page_fits_its_window_breaks_no_policy_and_can_be_used_by_all(
     tmp_path: Path, browser: Browser
 ) -> None:

@@ -21,6 +21,7 @@ from rules.kinds.zone.record import begun
 from rules.kinds.zone.state import ZoneState
 from tests.unit.rules.zone.test_operators import Operators
 
+pytestmark = pytest.mark.long
 SEARCH = settings(
     max_examples=1500, stateful_step_count=40, phases=[Phase.generate], database=None, derandomize=True,
     suppress_health_check=[HealthCheck.too_slow],
