@@ -47,6 +47,9 @@ A watch that is open then ends in time."""
 RELIST_SECONDS_EACH = 0.005
 """More for each object: at most 200 of them a second are read for this, and up to 3,000 are read within 55 s."""
 SHORT_SECONDS = 1.0  # a watch that ends sooner has failed: a proxy may answer 200 and close, a thousand times a second
+SHORTEST_SECONDS = 2 * SHORT_SECONDS
+"""No watch is asked for less. Where a LIST is due before the end of one, it is read now: 200 namespaces would else open
+as many such watches at once, which are too short to be served by a shared one."""
 GRACE_SECONDS = 5.0  # between the end of one watch and the start of the next the copy is still believed
 GOOD_SECONDS = 30.0  # a failure after so long a good time is a new trouble, and the backoff starts small again
 AWAY_SECONDS = 2.0  # what happens on a server that is back has to be seen soon
@@ -98,7 +101,7 @@ class Reflector:
         self._selector = {"labelSelector": label_selector} if label_selector else {}
         self._project = project
         self._idle_seconds = min(idle_seconds, WATCH_SECONDS + SILENT_SECONDS)
-        self._watch_seconds = max(min(WATCH_SECONDS, self._idle_seconds * 3 / 4), 2 * SHORT_SECONDS)
+        self._watch_seconds = max(min(WATCH_SECONDS, self._idle_seconds * 3 / 4), SHORTEST_SECONDS)
         self._relist_seconds = relist_seconds
         self._not_found_max = not_found_max
         self._not_found = 0  # in a row
@@ -201,7 +204,7 @@ class Reflector:
                 self._recovered()
 
     def _must_list(self, now: float) -> bool:
-        due = AGAIN_SECONDS if self._doubt.keys else self.relist_seconds
+        due = AGAIN_SECONDS if self._doubt.keys else max(self.relist_seconds - SHORTEST_SECONDS, SHORTEST_SECONDS)
         wanted = self._not_before is not None or self._outdated or (self._broken and self._may_list)
         return self._version is None or wanted or now - self._listed_at >= due
 
@@ -322,7 +325,7 @@ class Reflector:
     @property
     def _seconds_to_watch(self) -> float:
         left = AGAIN_SECONDS if self._doubt.keys else self._listed_at + self.relist_seconds - _now()
-        return max(min(self._watch_seconds, left), 2 * SHORT_SECONDS)
+        return max(min(self._watch_seconds, left), SHORTEST_SECONDS)
 
     async def _event(self, kind: str, found: JsonObject) -> None:
         version, key = version_of(found), key_of(found)

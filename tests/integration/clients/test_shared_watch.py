@@ -14,7 +14,7 @@ from reactor.clients import shared_watch
 from reactor.clients.changes import Key, ObjectChange
 from reactor.clients.kubernetes import Kubernetes
 from reactor.clients.kubernetes_port import ApiUnavailable, Forbidden
-from reactor.clients.reflector import Reflector
+from reactor.clients.reflector import RELIST_SECONDS, Reflector
 from reactor.clients.shared_watch import SharedWatches
 from reactor.clients.watching import Expired
 from reactor.demo.kube import CutWatch, EmulatedCluster, EndWatch, Fault, JsonObject
@@ -49,17 +49,17 @@ def namespaces(east: EmulatedCluster, names: Sequence[str]) -> None:
 class Copies:
     """A reflector for each namespace."""
 
-    def __init__(self, api: Kubernetes, names: Sequence[str]) -> None:
+    def __init__(self, api: Kubernetes, names: Sequence[str], *, relist_seconds: float = RELIST_SECONDS) -> None:
         self.heard: dict[str, list[ObjectChange]] = {name: [] for name in names}
-        self.of = {name: self._reflector(api, name) for name in names}
+        self.of = {name: self._reflector(api, name, relist_seconds) for name in names}
 
-    def _reflector(self, api: Kubernetes, name: str) -> Reflector:
+    def _reflector(self, api: Kubernetes, name: str, relist_seconds: float) -> Reflector:
         async def take(changes: Sequence[ObjectChange]) -> None:
             self.heard[name] += changes
 
         path = f"/api/v1/namespaces/{name}/configmaps"
         quick = RetryBackoff(first_seconds=0.02, most_seconds=0.2)
-        return Reflector(api, path, take, clock=Clock(), backoff=quick)
+        return Reflector(api, path, take, clock=Clock(), backoff=quick, relist_seconds=relist_seconds)
 
     def values(self) -> dict[Key, str]:
         return {key: found["data"]["value"] for one in self.of.values() for key, found in one.objects.items()}
@@ -103,6 +103,22 @@ async def test_two_hundred_namespaces_open_a_dozen_watches(api: Kubernetes, east
         await until(lambda: all(one.connected for one in copies.of.values()))
     for name, changes in copies.heard.items():
         assert {change.object["metadata"]["namespace"] for change in changes} == {name}
+
+
+async def test_namespaces_that_are_soon_listed_again_open_no_watch_of_their_own(
+    api: Kubernetes, east: EmulatedCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All were listed in the same moment, and will be: 200 watches for two seconds, every 40 s."""
+    monkeypatch.setattr(shared_watch, "WATCH_SECONDS", 3)
+    monkeypatch.setattr(shared_watch, "SHORT_SECONDS", 2.0)
+    names = NAMESPACES[:50]
+    namespaces(east, names)
+    most = 0.0
+    async with running(Copies(api, names, relist_seconds=5)):
+        for _ in range(400):  # until all were listed again, or more
+            most = max(most, open_watches())
+            await asyncio.sleep(0.02)
+    assert most <= shared_watch.NAMESPACES_MAX + 1
 
 
 async def test_a_few_namespaces_are_watched_each_by_itself(api: Kubernetes, east: EmulatedCluster) -> None:
