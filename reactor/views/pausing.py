@@ -23,8 +23,11 @@ def pause_plan(verb: str, pattern: str, groups: Sequence[Group], length: str = "
     count = "1 rule" if len(rules) == 1 else f"{len(rules)} rules"
     lines = [f"{verb} {count} matching {pattern!r}: {', '.join(rules) or 'none yet'}{length}"]
     for group in groups:
-        if group.paused is not None:
-            lines.append(f"  {group.rule} is {group.paused.words}")
+        standing = () if group.paused is None else (group.paused, *group.also_paused)
+        for one in standing:
+            stays = verb == "resume" and one.pattern and not matches(pattern, one.pattern)
+            ends = f": it goes on, `reactor resume {one.pattern!r}` ends it" if stays else ""
+            lines.append(f"  {group.rule} is {one.words}{ends}")
         if group.held is not None:
             lines.append(f"  {group.rule} is held on {group.held.about or group.object}: {group.held.detail}")
         flying = [entry.action.id for entry in group.outbox if entry.wanted]
@@ -41,6 +44,12 @@ def pause_seen(groups: Iterable[Group], asked: Pause) -> str | None:
 def resumption_seen(groups: Iterable[Group], _at: datetime, pattern: str) -> str | None:
     """Give what became of the end of a pause; None: nothing yet."""
     groups = list(groups)
-    standing = [group for group in groups if group.rule == PAUSES and matches(pattern, group.object)]
-    still = [group for group in matching(groups, pattern) if group.paused is not None]
-    return None if standing or still else f"resumed {pattern}"
+    if any(group.rule == PAUSES and matches(pattern, group.object) for group in groups):
+        return None
+    standing = {
+        one for group in matching(groups, pattern) if group.paused for one in (group.paused, *group.also_paused)
+    }
+    if any(not one.pattern or matches(pattern, one.pattern) for one in standing):
+        return None
+    others = "".join(f"; still {words}" for words in sorted(one.words for one in standing))
+    return f"resumed {pattern}{others}"

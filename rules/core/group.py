@@ -216,6 +216,8 @@ class Paused:
     since: datetime
     until: datetime | None = None
     """When it ends by itself; None: not before somebody resumes."""
+    pattern: str = ""
+    """The names of rules that it was said of; empty: not known, as 0.1.0 stored it."""
 
     @property
     def words(self) -> str:
@@ -260,6 +262,9 @@ class Group(Generic[S]):
     outbox: tuple[OutboxEntry, ...] = ()
     held: Holding | None = None
     paused: Paused | None = None
+    """Of the pauses that stand, the one that ends last."""
+    also_paused: tuple[Paused, ...] = ()
+    """The others: each was said of other names, and ends by itself or by its own resume."""
     commanded_at: datetime | None = None
     """When somebody last paused or resumed it."""
     pause_ended_at: datetime | None = None

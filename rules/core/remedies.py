@@ -13,7 +13,7 @@ REMEDIES: Mapping[Held, str] = {
     Held.ROUTE_NOT_FOUND: "create the route, or correct its name in the rule",
     Held.ROUTE_UNUSABLE: "change the route or the rule: the detail says what does not fit",
     Held.CATCHING_UP: "wait a moment; if it stays, see whether a router runs (`reactor members`)",
-    Held.PAUSED: "`reactor resume RULE` when the reason is gone",
+    Held.PAUSED: "`reactor resume PATTERN` when the reason is gone: `reactor status` begins with the patterns",
     Held.ACTION_FAILED: "see the detail: it is tried again by itself",
     Held.ALL_ZERO: "look at the weights of the rule's backends, and report it",
     Held.CONTROL_PLANE_UNREACHABLE: "mend the connection to the cluster's API server",

@@ -33,7 +33,7 @@ from rules.engine.decide import Decision, decide
 from rules.engine.evidence import Confirmation, Lack, confirmed
 from rules.engine.news import is_news
 from rules.engine.outbox import same
-from rules.engine.pauses import PAUSES, Pauses
+from rules.engine.pauses import PAUSES, Pauses, paused_by
 from rules.engine.retention import as_it_counts, covers, mended
 from rules.engine.routing import Routing, scope_of
 from rules.engine.subscriptions import Key, Subscriptions
@@ -283,7 +283,7 @@ class GroupStore:
         return self._mine(rule.name, scope_of(rule, object_)) and kind_of(rule).creates_group(rule, fact)
 
     def _open(self, rule: str, object_: str) -> None:
-        self._keep(replace(new_group(self._routing.rules[rule], object_), paused=self._pauses.of(rule)))
+        self._keep(paused_by(new_group(self._routing.rules[rule], object_), self._pauses.of(rule)))
 
     def _drop(self, key: Key) -> None:
         if self._groups.pop(key, None) is not None:

@@ -11,7 +11,7 @@ from rules.core.group import Group, Member, Signal
 from rules.core.reader import ALWAYS, Reader
 from rules.core.values import replace
 from rules.engine.debounce import heard
-from rules.engine.pauses import lasting
+from rules.engine.pauses import commanded
 from rules.limits import acquire, approvals
 from rules.rulefile.model import Rule
 
@@ -98,8 +98,7 @@ def _observation(rule: Rule, group: Group, fact: Observation, now: datetime, rea
 def _command(group: Group, fact: Pause | Resume) -> Group:
     if group.commanded_at is not None and fact.observed_at < group.commanded_at:
         return group  # somebody has said otherwise since
-    paused = lasting(group.paused, fact) if isinstance(fact, Pause) else None
-    return replace(group, paused=paused, commanded_at=fact.observed_at)
+    return replace(commanded(group, fact), commanded_at=fact.observed_at)
 
 
 def _outcome(rule: Rule, group: Group, fact: Outcome, now: datetime) -> Group:

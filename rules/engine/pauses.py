@@ -52,18 +52,14 @@ class Pauses:
         """Give the pause in the form in which it is stored."""
         return Group(PAUSES, pattern, NoState(), paused=self._standing[pattern])
 
-    def of(self, rule: str) -> Paused | None:
-        """Give the pause that holds longest for this rule, of several the oldest. Guards themselves are never paused.
+    def of(self, rule: str) -> list[Paused]:
+        """Give the pauses that hold for this rule. Guards themselves are never paused.
 
-        It may be over already: `decide` ends it.
+        They may be over already: `decide` ends them.
         """
         if rule.startswith("@"):
-            return None
-        mine = sorted((paused for pattern, paused in self._standing.items() if matches(pattern, rule)), key=_since)
-        longest: Paused | None = None
-        for paused in mine:
-            longest = paused if longest is None or paused.outlasts(longest) else longest
-        return longest
+            return []
+        return [paused for pattern, paused in self._standing.items() if matches(pattern, rule)]
 
 
 def lasting(standing: Paused | None, fact: Pause) -> Paused:
@@ -72,15 +68,43 @@ def lasting(standing: Paused | None, fact: Pause) -> Paused:
     Of two with the same end it is the one that was there: who was first is told.
     """
     until = fact.observed_at + timedelta(seconds=fact.for_seconds) if fact.for_seconds is not None else None
-    paused = Paused(fact.who, fact.reason, fact.observed_at, until)
+    paused = Paused(fact.who, fact.reason, fact.observed_at, until, fact.rule)
     return paused if standing is None or paused.outlasts(standing) else standing
 
 
+def commanded(group: Group, fact: Pause | Resume) -> Group:
+    """Give the group after somebody's word. A resume ends the pauses that were said of names that it matches, no
+    others: that one rule is resumed ends no global stop."""
+    standing = _standing(group)
+    if isinstance(fact, Resume):
+        rest = [one for one in standing if one.pattern and not matches(fact.rule, one.pattern)]
+        return paused_by(group, rest)
+    of_these = next((one for one in standing if one.pattern == fact.rule), None)
+    return paused_by(group, [*(one for one in standing if one is not of_these), lasting(of_these, fact)])
+
+
+def paused_by(group: Group, standing: Iterable[Paused]) -> Group:
+    """Give the group with these pauses: the one that ends last holds, of several with the same end the oldest."""
+    longest: Paused | None = None
+    for paused in (standing := sorted(standing, key=_since)):
+        longest = paused if longest is None or paused.outlasts(longest) else longest
+    return replace(group, paused=longest, also_paused=tuple(one for one in standing if one is not longest))
+
+
 def ended(group: Group, now: datetime) -> Group:
-    """Give the group without a pause whose time is over: its clocks run on from that moment."""
-    if group.paused is None or not group.paused.is_over(now):
+    """Give the group without pauses whose time is over: its clocks run on from the end of the last."""
+    if group.paused is None:
         return group
-    return replace(group, paused=None, pause_ended_at=group.paused.until)
+    standing = _standing(group)
+    going_on = [one for one in standing if not one.is_over(now)]
+    if len(going_on) == len(standing):
+        return group
+    over = group.paused.until if not going_on else group.pause_ended_at
+    return paused_by(replace(group, pause_ended_at=over), going_on)
+
+
+def _standing(group: Group) -> tuple[Paused, ...]:
+    return () if group.paused is None else (group.paused, *group.also_paused)
 
 
 def _since(paused: Paused) -> datetime:

@@ -4,6 +4,7 @@ but for the holds that it publishes."""
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from operator import itemgetter
 
 from bus.messages import (
     Action,
@@ -139,9 +140,14 @@ class WorldLog:
         return sum(not self.words.surely(one, None, now, Health.HEALTHY) for one in targets) > 1
 
     def paused(self, rule: str) -> bool:
-        """Whether the newest word about this rule is a pause."""
-        mine = [(at, number) for number, (at, fact) in enumerate(self.orders) if matches(fact.rule, rule)]
-        return bool(mine) and isinstance(self.orders[max(mine)[1]][1], Pause)
+        """Whether a pause that matches this rule was ended by no later resume that matches the pause's names."""
+        orders = [fact for _, fact in sorted(self.orders, key=itemgetter(0))]
+        return any(
+            isinstance(fact, Pause)
+            and matches(fact.rule, rule)
+            and not any(isinstance(later, Resume) and matches(later.rule, fact.rule) for later in orders[number:])
+            for number, fact in enumerate(orders)
+        )
 
     def _route(self, fact: Route, seen: float) -> None:
         known = self.routes.get(fact.object)

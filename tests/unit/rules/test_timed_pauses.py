@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import permutations
 
 from bus.messages import Pause, Resume
@@ -45,6 +46,40 @@ def test_its_hold_says_until_when() -> None:
 def test_somebody_may_resume_before() -> None:
     events = (*WELL, paused(at=5, seconds=100), unhealthy("a", at=10), resumed(at=50))
     assert moves(failover(), *events) == [(50, AWAY)]
+
+
+def test_that_one_rule_is_resumed_ends_no_global_stop() -> None:
+    """Whoever paused all rules, before or after a pause of that one, is not overruled by the end of the other."""
+    bad, stop, mine = unhealthy("a", at=10), paused(at=5), paused("web", at=6)
+    for pauses in ((stop,), (stop, mine), (paused(at=7), mine), (stop, paused("web", at=6, seconds=300))):
+        assert moves(failover(), *WELL, *pauses, bad, resumed("web", at=50)) == []
+        assert moves(failover(), *WELL, *pauses, bad, resumed("web", at=50), resumed(at=60)) == [(60, AWAY)]
+    assert moves(failover(), *WELL, mine, bad, resumed("web", at=50)) == [(50, AWAY)]
+    assert moves(failover(), *WELL, paused("w*", at=6), bad, resumed("web", at=50)) == []
+    assert moves(failover(), *WELL, paused("w*", at=6), bad, resumed("w*", at=50)) == [(50, AWAY)]
+
+
+def test_of_two_pauses_the_one_that_is_left_ends_by_itself() -> None:
+    events = (*WELL, paused(at=5, seconds=100), paused("web", at=6), unhealthy("a", at=10), resumed("web", at=50))
+    assert moves(failover(), *events) == [(105, AWAY)]
+
+
+def test_a_restart_between_forgets_no_other_pause() -> None:
+    group_store = restarted(stored(*WELL, paused(at=5), paused("web", at=6), unhealthy("a", at=10)))
+    group_store.apply([resumed("web", at=50)[1]], at_(50))
+    assert [group.paused is not None for group in group_store.groups.values()] == [True]
+    (decision,) = group_store.apply([resumed(at=60)[1]], at_(60))
+    assert [action.weights for action in decision.actions] == [AWAY]  # type: ignore[union-attr]
+
+
+def test_a_pause_that_0_1_0_stored_is_ended_by_a_resume_of_its_rule() -> None:
+    """It did not store of which names it was said."""
+    old = [
+        replace(one, paused=replace(one.paused, pattern="")) for one in stored(*WELL, paused("web", at=5)) if one.paused
+    ]
+    group_store = restarted(old)
+    group_store.apply([resumed("web", at=50)[1]], at_(50))
+    assert [group.paused for group in group_store.groups.values()] == [None]
 
 
 def test_the_later_end_counts_whoever_says_it_first() -> None:
