@@ -55,7 +55,7 @@ class AlertOpinion:
 class AlertState(BaseModel):
     """One alert as one opinion remembers it. Identity: opinion and fingerprint, whatever startsAt and groupKey say."""
 
-    model_config = ConfigDict(frozen=True, extra="ignore")
+    model_config = ConfigDict(frozen=True, extra="allow")  # what a later release stored is written back
 
     source: str
     signal: str

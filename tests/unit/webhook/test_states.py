@@ -33,6 +33,12 @@ def test_a_firing_alert_is_unhealthy() -> None:
     assert state.detail == "checkout is down"
 
 
+def test_what_a_later_release_stored_of_an_alert_is_written_back() -> None:
+    stored = {**fold((alert(), 1))[0].model_dump(mode="json"), "ofALaterRelease": {"any": "thing"}}
+    again, _ = take(AlertState.model_validate(stored), Alert.read(alert()), moment(301), opinion=SHOP, believe=False)
+    assert again.model_dump(mode="json") == {**stored, "last_post_at": again.model_dump(mode="json")["last_post_at"]}
+
+
 def test_a_repeat_is_a_heartbeat_and_no_new_incident() -> None:
     state, fates = fold((alert(), 1), (alert(), 301), (alert(), 601))
     assert fates == [AlertOutcome.TAKEN, AlertOutcome.REPEATED, AlertOutcome.REPEATED]
