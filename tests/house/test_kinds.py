@@ -18,7 +18,7 @@ import pytest
 from pydantic import Field
 
 import rules
-from bus.messages import Carrier
+from bus.messages import Carrier, Mode
 from reactor.sources import catalog as sources
 from rules import catalog
 from rules.catalog import KINDS, MODELS
@@ -26,6 +26,7 @@ from rules.core.group import Group, Member
 from rules.core.kind import RuleKind
 from rules.core.reasons import SENTENCES, Because, Held
 from rules.kinds.quorum.kind import QuorumRule
+from rules.limits.limiters import limiters
 from rules.rehearsal.world import promises, world_topology
 from rules.rulefile.guards import Guards
 from rules.rulefile.lint import coverage
@@ -51,10 +52,26 @@ class Remembered(Forgotten):
         return (self.match,)
 
 
+class CountsNobody(Remembered):
+    """A kind whose guards would count nobody."""
+
+    @property
+    def default_peers(self) -> tuple[str, ...]:
+        return ()
+
+
 class NobodyRuns(Source):
     """A kind of source without a module."""
 
     kind: Literal["NobodyRuns"] = "NobodyRuns"
+
+
+def test_a_kind_whose_guards_would_count_nobody_is_refused() -> None:
+    """It would act without a limit, and `check` would find no fault."""
+    limit = Guards(max_unhealthy=2)
+    assert limiters([Remembered(name="a", mode=Mode.ENFORCE, guards=limit)])[0].peers == ("service/**",)
+    with pytest.raises(NotImplementedError, match="default_peers of CountsNobody is empty"):
+        limiters([CountsNobody(name="a", mode=Mode.ENFORCE, guards=limit)])
 
 
 def test_every_folder_of_a_kind_is_in_the_catalog() -> None:
