@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from bus.messages import DecisionRecord, Mode, Outcome
+from reactor.views.destination import destination
 from reactor.views.group_view import Rules, entry
 from reactor.views.hand_rows import by_hand
 from reactor.views.pending import request_of
@@ -36,7 +37,7 @@ def group_row(group: Group, rules: Rules, now: datetime) -> Row:
     windows = [window for name, member in group.members.items() for window in _window(name, member, rule)]
     return {
         **entry(group, rules, now), "key": key_of(group), "kind": getattr(rule, "kind", None),
-        "endsAt": stamp(about.ends_at), "windows": windows, "next": _next(group, rule, about.state),
+        "endsAt": stamp(about.ends_at), "windows": windows, "next": _next(group, rule, about.state, now),
         "primary": _primary(group, rule), "backends": _backends(group, rule), "request": request_of(group),
         "actedAt": stamp(group.acted_at), "zone": _isolated(group), **by_hand(group),
     }  # fmt: skip
@@ -64,7 +65,7 @@ def _window(target: str, member: Member, rule: Rule | None) -> Iterator[Row]:
     }  # fmt: skip
 
 
-def _next(group: Group, rule: Rule | None, state: GroupStatus) -> str:
+def _next(group: Group, rule: Rule | None, state: GroupStatus, now: datetime) -> str:
     if rule is None or state not in (GroupStatus.TOLERATING, GroupStatus.RECOVERING):
         return ""
     bad, good = _NEXT.get(str(getattr(rule, "kind", "")), ("acts on", "acts on"))
@@ -72,6 +73,8 @@ def _next(group: Group, rule: Rule | None, state: GroupStatus) -> str:
     open_ = {name: one.window for name, one in group.members.items() if one.window is not None}
     targets = ", ".join(name for name, window in open_.items() if window.healthy == recovering)
     words = f"{rule.name} {good if recovering else bad} {targets}"
+    if not recovering and (services := destination(group, rule, now)):
+        words += f" to {', '.join(services)}"
     return f"{words} (mode DryRun: recorded, nothing is written)" if group.mode is Mode.DRY_RUN else words
 
 

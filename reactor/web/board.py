@@ -21,7 +21,7 @@ from bus.subjects import ROOT
 from bus.topology import DECISIONS, FACTS, GROUPS, Stream
 from reactor.runtime.clock import Clock
 from reactor.views.rows import Row, action_rows, group_row, key_of, outcome_row, stamp
-from rules.core.group import Group
+from rules.core.group import Group, Paused
 from rules.engine.group_codec import load
 from rules.engine.pauses import PAUSES
 from rules.loader import RuleSet
@@ -34,7 +34,9 @@ RECORDS_READ = 20_000
 """So many of the newest records are looked through for actions at the start."""
 OUTCOMES_MAX = 10_000
 WAIT = timedelta(seconds=5)
-LOOK_SECONDS = 1.0
+LOOK_SECONDS = 0.3
+"""How often the bus is asked. With the 2 s that it has for its answer this is less than the 3 s within which the page
+marks what is old."""
 PAUSE_SECONDS = 0.05
 """Two batches of changes are at least so far apart: one batch carries what came meanwhile."""
 BATCHES_KEPT = 64
@@ -76,11 +78,19 @@ class Board:
         return [group_row(group, rules, now) for group in self.groups() if not group.rule.startswith("@")]
 
     def pauses(self) -> list[Row]:
-        """Give the pauses in effect: the pattern, who, why, since and until when."""
+        """Give the pauses in effect: the pattern, who, why, since and until when.
+
+        Each partition stores a pause for itself, and one may be behind: of a pattern the pause that ends last is given.
+        """
+        found: dict[str, Paused] = {}
+        for one in self.groups():
+            if one.rule == PAUSES and (paused := one.paused) is not None:
+                known = found.get(one.object)
+                found[one.object] = paused if known is None or paused.outlasts(known) else known
         return [
-            {"pattern": one.object, "by": one.paused.by, "reason": one.paused.reason, "since": stamp(one.paused.since),
-             "until": stamp(one.paused.until)}
-            for one in self.groups() if one.rule == PAUSES and one.paused is not None
+            {"pattern": pattern, "by": one.by, "reason": one.reason, "since": stamp(one.since),
+             "until": stamp(one.until)}
+            for pattern, one in found.items()
         ]  # fmt: skip
 
     def actions(self) -> list[Row]:
@@ -169,9 +179,12 @@ class Board:
         while True:
             try:
                 await self.bus.extent(DECISIONS)
-                self.problem = ""
+                problem = ""
             except BusError as error:
-                self.problem = f"the bus does not answer: {error}"
+                problem = f"the bus does not answer: {error}"
+            if problem != self.problem:
+                self.problem = problem
+                self.batches.wake()
             await asyncio.sleep(LOOK_SECONDS)
 
     async def publish(self) -> None:
@@ -232,6 +245,10 @@ class ChangeBatches:
         """Number a batch, and wake who waits for it."""
         self.newest += 1
         self._kept.append((self.newest, batch))
+        self.wake()
+
+    def wake(self) -> None:
+        """Wake who waits for a batch: there is one, or something else to say."""
         self._more.set()
         self._more = asyncio.Event()
 
@@ -242,7 +259,7 @@ class ChangeBatches:
         return [batch for one, batch in self._kept if one > number]
 
     async def more(self, number: int, seconds: float) -> bool:
-        """Wait until there is a batch after this one; False: there was none in time."""
+        """Wait until there is a batch after this one; False: there was none in time, or there is something else."""
         if self.newest > number:
             return True
         try:
@@ -250,4 +267,4 @@ class ChangeBatches:
                 await self._more.wait()
         except TimeoutError:
             return False
-        return True
+        return self.newest > number

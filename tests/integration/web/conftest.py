@@ -79,7 +79,7 @@ class Scene:
         await self.see(EAST, Health.HEALTHY)
         await self.group("checkout", lambda row: len(row["targets"]) == 2)
         await self.see(EAST, Health.UNHEALTHY, detail)
-        return await self.group("checkout", lambda row: row["state"] == "Tolerating")
+        return await self.group("checkout", lambda row: row["state"] == "Tolerating" and row["backends"])
 
     async def ask_for_approval(self) -> dict[str, Any]:
         """A rule in mode Approve wants to act. Gives its group."""
@@ -110,6 +110,11 @@ class Scene:
 def token(name: str) -> str:
     """The token of one of TOKENS."""
     return f"token-of-{name}-0123456789"
+
+
+def bearer(name: str) -> dict[str, str]:
+    """The header with which one of TOKENS asks."""
+    return {"Authorization": f"Bearer {token(name)}"}
 
 
 Start = Callable[..., Awaitable[Scene]]

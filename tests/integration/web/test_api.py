@@ -48,7 +48,7 @@ async def test_a_window_is_given_with_its_length_and_with_what_follows(scene: Sc
     [window] = row["windows"]
     assert (window["target"], window["towards"], window["seconds"]) == (EAST, "Unhealthy", 300)
     assert 0 < row["secondsLeft"] <= 300
-    assert row["next"] == f"checkout moves traffic away from {EAST}"
+    assert row["next"] == f"checkout moves traffic away from {EAST} to checkout-west"
     assert row["backends"][0] == {"service": "checkout", "weight": 1, "target": EAST}
 
 

@@ -9,7 +9,7 @@ import pytest
 from bus.messages import Health
 from tests.browser import ENTER, TAB, Browser
 from tests.integration.web.busy import BUSY, busy
-from tests.integration.web.conftest import EAST, XSS, Scene, Start, running, settings
+from tests.integration.web.conftest import EAST, WEST, XSS, Scene, Start, running, settings
 
 
 @pytest.mark.long
@@ -45,7 +45,7 @@ async def test_a_window_that_opens_shows_without_a_reload_and_markup_is_text(sta
     await browser.until("document.querySelector('#counting .card .window') !== null")
     text = await browser.ask("document.querySelector('#counting').textContent")
     assert XSS in text
-    assert f" checkout moves traffic away from {EAST}." in text
+    assert f" checkout moves traffic away from {EAST} to checkout-west." in text
     assert await browser.ask("document.querySelectorAll('#app img[src=x], #app script').length") == 0
     assert "owned" not in await browser.ask("document.title")
     before = float(await browser.ask("document.querySelector('#counting .fill').style.width.replace('%', '')"))
@@ -53,6 +53,20 @@ async def test_a_window_that_opens_shows_without_a_reload_and_markup_is_text(sta
     await scene.see(EAST, Health.HEALTHY)
     await browser.until("document.querySelector('#counting') === null")
     assert browser.violations() == []
+
+
+async def test_a_reactor_that_watches_nothing_does_not_look_healthy(start: Start, browser: Browser) -> None:
+    scene = await start()
+    await browser.go(f"{scene.url}/")
+    text = await browser.until("document.querySelector('#unfed')?.textContent")
+    assert "Nothing is watched" in text
+    assert "All quiet" not in await browser.ask("document.querySelector('main').textContent")
+    await browser.looks("unfed")
+    await scene.list_route("checkout")
+    await scene.see(WEST, Health.HEALTHY)
+    await scene.see(EAST, Health.HEALTHY)
+    await browser.until("document.querySelector('.calm') !== null")
+    assert await browser.ask("document.querySelector('#unfed') === null")
 
 
 async def test_what_is_old_is_marked_when_the_stream_is_lost(tmp_path: Path, browser: Browser) -> None:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import asyncio
 
+from bus.topology import GROUPS
+from rules.engine.group_codec import load
+from rules.engine.pauses import PAUSES
 from tests.browser import ENTER, Browser
-from tests.integration.web.conftest import Scene, Start, token
+from tests.integration.web.conftest import Scene, Start, bearer, token
 
 
 async def sign_in(browser: Browser, scene: Scene, name: str) -> None:
@@ -46,6 +49,14 @@ async def test_all_rules_are_paused_and_resumed_on_the_page(start: Start, browse
     await press(browser, "button.v-pause")
     await browser.until("document.querySelector('.paused') !== null")
     assert 'as "otto"' in await browser.ask("document.querySelector('.paused').textContent")
+    partitions = scene.app.settings.bus.partitions
+    async with asyncio.timeout(60):  # each partition stores the pause
+        while partitions > sum(
+            load(entry.value).rule == PAUSES for entry in await scene.app.bus.store(GROUPS).entries("*.group.>")
+        ):
+            await asyncio.sleep(0.05)
+    assert len((await scene.get("/api/v1/status", **bearer("vera")))[1]["pauses"]) == 1
+    assert await browser.ask("document.querySelectorAll('.paused').length") == 1
     await press(browser, ".paused button.v-resume")
     async with asyncio.timeout(60):
         await browser.until("document.querySelector('.paused') === null")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import signal
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from urllib.parse import urlsplit
@@ -76,3 +78,23 @@ async def test_what_is_old_is_marked_within_3_seconds_of_a_stream_that_falls_sil
         cut_at = clock.now().timestamp()
         marked = await browser.until("window.marked") / 1000
     assert marked - cut_at <= BAR_SECONDS
+
+
+@pytest.mark.alone
+async def test_what_is_old_is_marked_within_3_seconds_of_a_bus_that_hangs(start: Start, browser: Browser) -> None:
+    scene, clock = await start(), Clock()
+    server = scene.app.server
+    assert server is not None
+    await scene.break_checkout()
+    await browser.go(f"{scene.url}/")
+    await browser.until("document.querySelector('#counting') !== null")
+    await browser.ask(WATCH)
+    os.kill(server.pid, signal.SIGSTOP)
+    try:
+        stopped_at = clock.now().timestamp()
+        marked = await browser.until("window.marked") / 1000
+        assert "the bus does not answer" in await browser.ask("document.querySelector('.stalebar').textContent")
+    finally:
+        os.kill(server.pid, signal.SIGCONT)
+    assert marked - stopped_at <= BAR_SECONDS
+    await browser.until("document.querySelector('.stalebar') === null")
