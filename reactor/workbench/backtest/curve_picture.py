@@ -1,18 +1,22 @@
-"""What was measured of a target, as SVG text: a band from the least to the greatest value, with the thresholds."""
+"""What was measured of a target, as SVG text: a band from the least to the greatest value, with the thresholds.
+
+Around changes of its health it is drawn sample by sample, elsewhere column by column.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from html import escape
-from itertools import groupby
+from itertools import chain
 from math import isfinite
 
+from reactor.workbench.backtest.axis import DIGITS, Axis, axis
 from reactor.workbench.backtest.curves import Curve
 from rules.rehearsal.backtest.rule_story import COLUMNS
 
 HIGH = 60
-Run = tuple[int, int, float, float]
-"""From this column on, up to without that one: the least and the greatest value."""
+Run = tuple[float, float, float, float]
+"""From this place on, up to without that one: the least and the greatest value."""
 
 
 def curve(of: Curve) -> str:
@@ -25,7 +29,7 @@ def curve(of: Curve) -> str:
 
     runs = list(_runs(of))
     parts = [*_thresholds(of, y), f'<path class="curve" d="{_path(runs, y)}"/>']
-    values = ";".join(f"{begin},{end},{low:.4g},{high:.4g}" for begin, end, low, high in runs)
+    values = ";".join(f"{begin:.10g},{end:.10g},{low:.4g},{high:.4g}" for begin, end, low, high in runs)
     return (
         f'<svg class="lane metric" viewBox="0 0 {COLUMNS} {HIGH}" preserveAspectRatio="none" role="img" '
         f'data-signal="{escape(of.signal)}" data-values="{values}" '
@@ -50,22 +54,53 @@ def _thresholds(of: Curve, y: Callable[[float], float]) -> Iterator[str]:
 
 
 def _runs(of: Curve) -> Iterator[Run]:
-    """Give the columns that were measured, neighbours that are the same as one."""
-    at = 0
-    for (low, high), here in groupby(zip(of.low, of.high, strict=True)):
-        end = at + len(list(here))
+    """Give what was measured in the order of time, neighbours that are the same as one."""
+    x = axis(of.first, of.until)
+    reach = x(of.first + of.step) - 1.5 * 10**-DIGITS  # less than a sample that is missing, however it is rounded
+    run: Run | None = None
+    for begin, end, low, high in sorted(chain(_columns(of, x), _samples(of, x))):
+        if run is None:
+            run = begin, end, low, high
+            continue
+        # A sample stands until the next one, so what begins before that goes on from there without a gap.
+        until = begin if begin - run[1] < reach else run[1]
+        if until == begin and run[2:] == (low, high):
+            run = run[0], end, low, high
+        else:
+            yield run[0], until, run[2], run[3]
+            run = begin, end, low, high
+    if run is not None:
+        yield run
+
+
+def _columns(of: Curve, x: Axis) -> Iterator[Run]:
+    """Give the columns that were measured, without the times whose samples are kept one by one."""
+    near = [(x(since), x(until)) for since, until in of.near]
+    for column, (low, high) in enumerate(zip(of.low, of.high, strict=True)):
         if isfinite(low):
-            yield at, end, low, high
-        at = end
+            at = float(column)
+            for since, until in near:
+                if at < since < column + 1:
+                    yield at, since, low, high
+                if since < column + 1:
+                    at = max(at, until)
+            if at < column + 1:
+                yield at, float(column + 1), low, high
+
+
+def _samples(of: Curve, x: Axis) -> Iterator[Run]:
+    for second, (low, high) in of.samples.items():
+        if of.first <= second < of.until:
+            yield x(second), x(min(second + of.step, of.until)), low, high
 
 
 def _path(runs: Sequence[Run], y: Callable[[float], float]) -> str:
     """Give the outline of each part without a gap: its upper edge to the right, then its lower one back."""
     out = []
     for part in _without_gaps(runs):
-        there = "".join(f"V{y(high)}H{end}" for _, end, _, high in part)
-        back = "".join(f"V{y(low)}H{begin}" for begin, _, low, _ in reversed(part))
-        out.append(f"M{part[0][0]} {y(part[0][3])}{there}{back}Z")
+        there = "".join(f"V{y(high)}H{end:.10g}" for _, end, _, high in part)
+        back = "".join(f"V{y(low)}H{begin:.10g}" for begin, _, low, _ in reversed(part))
+        out.append(f"M{part[0][0]:.10g} {y(part[0][3])}{there}{back}Z")
     return "".join(out)
 
 

@@ -12,13 +12,16 @@ from html import escape
 from pathlib import Path
 
 from reactor.workbench.backtest import picture
+from reactor.workbench.backtest.axis import axis
 from reactor.workbench.backtest.backtest_run import Backtested
 from reactor.workbench.backtest.backtest_text import COLUMNS, difference, length, row, summary, told
 from reactor.workbench.backtest.curve_picture import bounds
 from reactor.workbench.backtest.curve_picture import curve as draw_curve
 from reactor.workbench.backtest.curves import Curve, shown_lanes
 from reactor.workbench.backtest.style import STYLE
+from reactor.workbench.backtest.trade_picture import POINTS_MIN, trade
 from rules.rehearsal.backtest.backtest_report import depends, moment, numbers, timeline
+from rules.rehearsal.backtest.rule_story import COLUMNS as PARTS
 from rules.rehearsal.backtest.rule_story import Lane, Played, RuleTimeline
 from rules.rulefile.rule_text import rule_text
 
@@ -32,17 +35,19 @@ _POLICY = f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{_
 _ZOOM = {"closer": "Zoom in", "wider": "Zoom out", "earlier": "Earlier", "later": "Later", "whole": "Whole time"}
 
 LEGEND = (
-    ("good", "Healthy"), ("bad", "Unhealthy"), ("unknown", "Unknown"), ("away", "failed over"), ("home", "on primary"),
-    ("hold", "held"), ("window", "window"), ("curve", "measured"), ("bad", "threshold"),
+    ("good", "Healthy"), ("bad", "Unhealthy"), ("unknown", "Unknown"), ("window", "window"), ("away", "failed over"),
+    ("home", "on primary"), ("between", "other action"), ("hold", "held"), ("curve", "measured"),
+    ("threshold", "threshold"),
 )  # fmt: skip
+"""Class of what is drawn, and what it is called. Those that the page does not have are left out."""
 
 
 def page(done: Backtested) -> str:
     """Give the page. The same backtest gives the same page, byte for byte."""
     played = done.played
     title = f"Backtest {moment(played.first)} to {moment(played.until)}"
-    parts = [*_head(done), _zoom(), *_overview(done), *_sweep(done), *_compare(done), *_stories(played, done)]
-    body = "\n".join(parts)
+    rest = "\n".join([*_overview(done), *_sweep(done), *_compare(done), *_stories(played, done)])
+    body = "\n".join([*_head(done), _legend(rest), _zoom(), rest])
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{escape(_POLICY)}">\n'
@@ -60,8 +65,14 @@ def _head(done: Backtested) -> Iterator[str]:
     yield f'<p class="dim">{escape(span)}</p>'
     if done.notes:
         yield "<ul>" + "".join(f"<li>{escape(note)}</li>" for note in done.notes) + "</ul>"
-    colours = (f'<span><i style="--c:var(--{kind})"></i>{escape(word)}</span>' for kind, word in LEGEND)
-    yield f'<p class="legend">{"".join(colours)}</p>'
+
+
+def _legend(drawn: str) -> str:
+    """Say what the colours of these pictures mean."""
+    found = [(kind, word) for kind, word in LEGEND if f' class="{kind}"' in drawn]
+    return "".join(
+        ['<p class="legend">', *(f'<span><i data-of="{kind}"></i>{word}</span>' for kind, word in found), "</p>"]
+    )
 
 
 def _zoom() -> str:
@@ -83,12 +94,21 @@ def _overview(done: Backtested) -> Iterator[str]:
 
 def _table(key: str, rows: Iterable[tuple[str, Iterable[str]]]) -> str:
     """Give the numbers of COLUMNS for each of some things; how these are called is markup already."""
-    head = "".join(f'<th scope="col">{escape(cell)}</th>' for cell in (key, *COLUMNS))
+    # A telephone shows each line as a list: the roles keep it a table for those who have it read to them.
+    head = "".join(f'<th scope="col" role="columnheader">{escape(cell)}</th>' for cell in (key, *COLUMNS))
     body = "".join(
-        f'<tr><th scope="row">{name}</th>' + "".join(f"<td>{escape(cell)}</td>" for cell in cells) + "</tr>"
+        f'<tr role="row"><th scope="row" role="rowheader" data-of="{escape(key)}">{name}</th>'
+        + "".join(
+            f'<td role="cell" data-of="{escape(of)}">{escape(cell)}</td>'
+            for of, cell in zip(COLUMNS, cells, strict=True)
+        )
+        + "</tr>"
         for name, cells in rows
     )
-    return f'<div class="wide" tabindex="0"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
+    return (
+        '<div class="wide" tabindex="0"><table role="table"><thead role="rowgroup">'
+        f'<tr role="row">{head}</tr></thead><tbody role="rowgroup">{body}</tbody></table></div>'
+    )
 
 
 def _stories(played: Played, done: Backtested) -> Iterator[str]:
@@ -106,20 +126,27 @@ def _stories(played: Played, done: Backtested) -> Iterator[str]:
 
 
 def _lanes(story: RuleTimeline, played: Played, measured: Sequence[Curve]) -> Iterator[str]:
-    shown = shown_lanes(story)
+    shown, x = shown_lanes(story), axis(played.first, played.until)
     for object_ in picture.objects(story):
         here = [lane for lane in shown if lane.object == object_]
         if not here:
             continue
         yield f"<h3>{escape(object_)}</h3>"
-        yield picture.doings(story, object_, played.first, played.until)
+        yield picture.doings(story, object_, x)
         for lane in here:
             told_ = f"{lane.target}: Unhealthy {length(lane.bad_seconds)}, Unknown {length(lane.unknown_seconds)}"
-            yield f'<p class="name">{escape(told_)}</p>{picture.lane(lane)}'
+            yield f'<p class="name">{escape(told_)}</p>{picture.lane(lane, x, played.until)}'
+            if lane.exact_until is not None:
+                yield f'<p class="dim">{escape(_coarse(lane.exact_until, played))}</p>'
             yield from _curves(story, lane, measured)
-        yield f'<p class="scale">{"".join(f"<span>{escape(one)}</span>" for one in _scale(played))}</p>'
+        yield f'<p class="scale">{"".join(f"<span>{escape(one)} UTC</span>" for one in _scale(played))}</p>'
     if len(story.lanes) > len(shown):
         yield f'<p class="dim">… and {len(story.lanes) - len(shown)} more targets</p>'
+
+
+def _coarse(exact_until: float, played: Played) -> str:
+    part = length((played.until - played.first) / PARTS)
+    return f"from {moment(exact_until)} on it changed too often: drawn is the worst of each {part}"
 
 
 def _curves(story: RuleTimeline, lane: Lane, measured: Iterable[Curve]) -> Iterator[str]:
@@ -171,4 +198,8 @@ def _sweep(done: Backtested) -> Iterator[str]:
     points = [
         (value, one.reaction_median, one.false_failovers) for value, one in found if one.reaction_median is not None
     ]
-    yield picture.trade(points, key)
+    if without := [value for value, one in found if one.reaction_median is None]:
+        listed = ", ".join(without)
+        no = "so there is no picture" if len(points) < POINTS_MIN else "so no point in the picture"
+        yield f'<p class="dim">{escape(f"No failover with {key} {listed}, {no}.")}</p>'
+    yield trade(points, key)

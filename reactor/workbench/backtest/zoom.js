@@ -10,16 +10,21 @@ let from = 0;
 let wide = WHOLE;
 let down = null;
 
-const at = (x) => first + (x / WHOLE) * (until - first);
-const text = (time) => new Date(time).toISOString().replace("T", " ").slice(0, 16);
+const at = (x) => Math.round((first + (x / WHOLE) * (until - first)) / 1000) * 1000;
+const DETAILED = 6 * 3600000; // less time than this is read to the second
+const digits = () => ((wide / WHOLE) * (until - first) < DETAILED ? 19 : 16);
+const text = (time) => new Date(time).toISOString().replace("T", " ").slice(0, digits());
 const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
-const local = (time) => `${new Date(time).toLocaleString("sv-SE").slice(0, 16)} ${zone}`;
+const own = (time) => new Date(time).toLocaleString("sv-SE").slice(0, digits());
+const local = (time) => `${own(time)} ${zone}`;
 
 function draw() {
   for (const lane of lanes) lane.setAttribute("viewBox", `${from} 0 ${wide} ${lane.viewBox.baseVal.height}`);
   for (const scale of scales) [0, 0.5, 1].forEach((part, n) => {
-    scale.children[n].textContent = text(at(from + part * wide));
-    scale.children[n].title = local(at(from + part * wide));
+    const time = at(from + part * wide);
+    const same = text(time) === own(time);
+    scale.children[n].textContent = `${text(time)} UTC${same ? "" : `\n${own(time)} local`}`;
+    scale.children[n].title = local(time);
   });
   said.textContent = `${text(at(from))} to ${text(at(from + wide))} UTC, ${local(at(from))} to ${local(at(from + wide))}`;
 }

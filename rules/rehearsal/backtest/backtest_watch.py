@@ -154,6 +154,8 @@ class BacktestWatch:
     def _draw(self, seen: _Seen, until: float) -> None:
         """Paint what stood from the last change until now; a column that saw several keeps the worst."""
         length = self._until - self._first
+        if until > seen.since:
+            seen.lane.note(seen.since, seen.column)
         first, last = (
             min(COLUMNS - 1, max(0, int((moment - self._first) / length * COLUMNS))) if length else 0
             for moment in (seen.since, until)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from array import array
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -12,7 +13,11 @@ from rules.rulefile.failback_policy import FailbackMode
 from rules.rulefile.model import Rule, TrafficFailover
 
 COLUMNS = 1000
-"""How finely a target's health is kept for the picture: in this many parts of the range, each with its worst."""
+"""How finely a target's health is kept for the picture where it changed too often: in this many parts of the range,
+each with its worst."""
+CHANGES_MAX = 1000
+"""How many changes of a target's health are kept with their exact moments, the first ones: a picture of them is no
+larger than one of the columns."""
 MARKS_MAX = 100_000
 """How many actions, holds and flaps are kept one by one. What comes after is counted only."""
 
@@ -89,8 +94,29 @@ class Lane:
     object: str
     target: str
     columns: bytearray = field(default_factory=lambda: bytearray(COLUMNS))
+    starts: array[float] = field(default_factory=lambda: array("d"))
+    """When its health changed; CHANGES_MAX at most."""
+    states: bytearray = field(default_factory=bytearray)
+    """What it changed to each time."""
+    exact_until: float | None = None
+    """From here on only the columns tell; None: nothing was left out."""
     bad_seconds: float = 0.0
     unknown_seconds: float = 0.0
+
+    def note(self, since: float, state: int) -> None:
+        """Keep from when on it was so."""
+        if self.exact_until is not None or (self.states and self.states[-1] == state):
+            return
+        if len(self.starts) == CHANGES_MAX:
+            self.exact_until = since
+            return
+        self.starts.append(since)
+        self.states.append(state)
+
+    def spans(self, until: float) -> Iterator[tuple[float, float, int]]:
+        """Give from, until and what it was then, as exactly as it was observed. `until`: the end of the range."""
+        end = until if self.exact_until is None else self.exact_until
+        yield from zip(self.starts, [*self.starts[1:], end], self.states, strict=True)
 
 
 @dataclass(slots=True)

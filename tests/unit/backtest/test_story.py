@@ -3,17 +3,32 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from bus.messages import Health, Mode, Notify, Observation
+from reactor.workbench.backtest.axis import axis
+from reactor.workbench.backtest.picture import lane as picture
 from rules.loader import RuleSet, load
 from rules.rehearsal.backtest.backtest_report import as_json, false_within, numbers
 from rules.rehearsal.backtest.backtester import Sweep, backtest, sweep
 from rules.rehearsal.backtest.compare import MOVED_SECONDS_MAX, compare
-from rules.rehearsal.backtest.rule_story import COLUMNS, HEALTHY, UNHEALTHY, UNHEARD, Act, Move, Played, RuleTimeline
+from rules.rehearsal.backtest.rule_story import (
+    CHANGES_MAX,
+    COLUMNS,
+    HEALTHY,
+    UNHEALTHY,
+    UNHEARD,
+    UNKNOWN,
+    Act,
+    Lane,
+    Move,
+    Played,
+    RuleTimeline,
+)
 from rules.rehearsal.simulation import at
 from tests.unit.backtest.builders import rules
 
@@ -133,6 +148,29 @@ def test_a_lane_keeps_the_worst_of_each_part() -> None:
     assert lane.columns[500] == UNHEALTHY
     assert lane.bad_seconds == pytest.approx(0.2)
     assert UNHEARD not in lane.columns
+
+
+def test_a_lane_has_each_change_at_its_moment() -> None:
+    of = story(played(checkout(), seen(500.25, "checkout", U), seen(500.5, "checkout", H), seen(700, "checkout", X)))
+    lane = of.lanes["east/shop/TrafficSplit/checkout", "service/east/shop/checkout"]
+    assert list(lane.spans(1000)) == [
+        (0, 500.25, HEALTHY), (500.25, 500.5, UNHEALTHY), (500.5, 700, HEALTHY), (700, 1000, UNKNOWN),
+    ]  # fmt: skip
+    drawn = re.findall(r'class="(\w+)" x="([\d.]+)" y="\d+" width="([\d.]+)"', picture(lane, axis(0, 1000), 1000))
+    assert drawn == [
+        ("good", "0", "500.25"), ("good", "500.5", "199.5"), ("unknown", "700", "300"), ("bad", "500.25", "0.25"),
+    ]  # fmt: skip
+
+
+def test_a_lane_with_too_many_changes_goes_on_with_the_worst_of_each_part() -> None:
+    lane = Lane("o", "t")
+    for number in range(CHANGES_MAX + 10):
+        lane.note(number / 2, UNHEALTHY if number % 2 else HEALTHY)
+    lane.columns[501:503] = bytes([UNHEALTHY]) * 2
+    assert lane.exact_until == CHANGES_MAX / 2
+    assert len(lane.starts) == len(lane.states) == CHANGES_MAX
+    assert list(lane.spans(1000))[-1] == (499.5, 500, UNHEALTHY)
+    assert '<rect class="bad" x="501" y="0" width="2" height="20"/>' in picture(lane, axis(0, 1000), 1000)
 
 
 def test_a_sweep_plays_the_same_past_with_each_value() -> None:
