@@ -176,6 +176,25 @@ def test_kustomize_builds(folder: Path) -> None:
     assert "kind: Deployment" in run(tool("kubectl"), "kustomize", folder)
 
 
+@pytest.mark.parametrize("overlay", sorted((KUSTOMIZE / "overlays").iterdir()), ids=ids)
+def test_changed_rules_roll_no_pods_and_changed_settings_do(overlay: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "kustomize"
+    shutil.copytree(KUSTOMIZE, copy)
+    rules, settings_file = sorted(copy.rglob("rules/*.yaml")), sorted(copy.rglob("reactor.yaml"))
+
+    def deployed() -> Any:
+        built = yaml.safe_load_all(run(tool("kubectl"), "kustomize", copy / overlay.relative_to(KUSTOMIZE)))
+        return [one for one in built if one["kind"] == "Deployment"]
+
+    before = deployed()
+    for path in rules:
+        path.write_text(path.read_text() + "# changed\n")
+    assert deployed() == before
+    for path in settings_file:
+        path.write_text(path.read_text() + "# changed\n")
+    assert deployed() != before
+
+
 COMPONENTS = sorted((KUSTOMIZE / "components").iterdir())
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -48,6 +50,83 @@ def test_what_is_released_is_refused_while_something_is_not_pinned() -> None:
     named = {line.partition(".yml: ")[2] or line.partition("Dockerfile: ")[2] for line in done.stderr.splitlines()}
     assert named == loose
     assert (done.returncode == 1) == bool(loose)
+
+
+def test_the_chart_is_tested_wherever_tests_run() -> None:
+    """Rendered for each change, installed each night and in .ci/run. Pods with mounts of their own need root."""
+    assert "scripts/helm" in [step.get("run") for step in steps(ROOT / ".github/workflows/test.yml")]
+    nightly = [step.get("run", "") for step in steps(ROOT / ".github/workflows/prove.yml")]
+    assert 'sudo -E env "PATH=$PATH" make kube' in nightly
+    [line] = [line for line in (ROOT / ".ci/run").read_text().splitlines() if "ARGS=" in line]
+    assert "tests/e2e/test_chart.py" in line
+    [default] = [line for line in (ROOT / "Makefile").read_text().splitlines() if "call REPORT,kube)" in line]
+    assert "tests/e2e/test_chart.py" in default
+
+
+def test_the_reports_of_each_run_are_kept() -> None:
+    for name in ("test.yml", "prove.yml"):
+        for job, content in yaml.safe_load((ROOT / ".github/workflows" / name).read_text())["jobs"].items():
+            runs = [step.get("run", "") for step in content["steps"]]
+            if any("gen-test-report" in one for one in runs):
+                kept = [step["with"]["path"] for step in content["steps"] if "upload-artifact" in step.get("uses", "")]
+                assert "build/reports" in kept, job
+    assert "export REPORTS=" in (ROOT / ".ci/run").read_text()
+
+
+def test_actions_are_used_by_a_release_which_can_be_pinned() -> None:
+    """A branch moves, and `git ls-remote` of a tag does not find it."""
+    used = {step["uses"].partition("@")[2] for path in WORKFLOWS for step in steps(path) if "uses" in step}
+    assert [one for one in used if not re.fullmatch(r"v\d+(\.\d+)*|[0-9a-f]{40}", one)] == []
+
+
+def git(folder: Path, *words: str) -> str:
+    ours = [
+        "-c",
+        "user.name=a",
+        "-c",
+        "user.email=a@example.org",
+        "-c",
+        "commit.gpgsign=false",
+        "-c",
+        "tag.gpgsign=false",
+    ]
+    done = subprocess.run(["git", *ours, *words], cwd=folder, capture_output=True, text=True, check=True)
+    return done.stdout.strip()
+
+
+def test_what_is_pinned_is_the_commit_behind_a_tag(tmp_path: Path) -> None:
+    action = tmp_path / "servers/acme/act"
+    action.mkdir(parents=True)
+    git(action, "init", "--quiet")
+    git(action, "commit", "--quiet", "--allow-empty", "--message", "one")
+    git(action, "tag", "--annotate", "v1", "--message", "v1")
+    git(action, "branch", "release/v1")
+    commit = git(action, "rev-parse", "HEAD")
+    here = tmp_path / "checkout"
+    for name in ("scripts", "deploy", ".github/workflows"):
+        (here / name).mkdir(parents=True)
+    shutil.copy(ROOT / "scripts/pin-digests", here / "scripts")
+    pinned = f"FROM python:3.13-slim@sha256:{'0' * 64} AS build\n"
+    (here / "deploy/Dockerfile").write_text(pinned)
+    workflow = here / ".github/workflows/a.yml"
+    workflow.write_text(
+        "- uses: acme/act@v1\n- uses: acme/act/sub@v1\n- uses: acme/act@release/v1\n- uses: acme/none@v1\n"
+    )
+    instead = {
+        "GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": f"url.file://{tmp_path}/servers/.insteadOf",
+        "GIT_CONFIG_VALUE_0": "https://github.com/",
+    }  # fmt: skip
+    script = [sys.executable, str(here / "scripts/pin-digests")]
+    done = subprocess.run(script, env=os.environ | instead, capture_output=True, text=True, check=False)
+    assert workflow.read_text() == (
+        f"- uses: acme/act@{commit} # v1\n- uses: acme/act/sub@{commit} # v1\n"
+        "- uses: acme/act@release/v1\n- uses: acme/none@v1\n"
+    )
+    assert (here / "deploy/Dockerfile").read_text() == pinned
+    assert done.returncode == 1
+    assert "acme/act has no tag release/v1" in done.stderr
+    assert "a.yml: acme/none@v1" in done.stderr
+    assert len(done.stderr.splitlines()) >= 2
 
 
 def test_the_page_of_what_was_run_counts_what_the_reports_say(tmp_path: Path) -> None:

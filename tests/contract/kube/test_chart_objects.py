@@ -19,6 +19,13 @@ OPERATOR = ("--set", "serviceMonitor.enabled=true,prometheusRule.enabled=true")
 VARIANTS = {
     "default": OPERATOR,
     "combined": (*OPERATOR, "--set", "layout=Combined,nats.config.cluster.enabled=false"),
+    "by-certificate": (
+        *OPERATOR,
+        "--set",
+        "nats.enabled=false,bus.url={tls://nats.nats:4222},secrets=null,priorityClass.create=false",
+        "--set",
+        "settings.bus.certFile=/run/reactor/crt,settings.bus.keyFile=/run/reactor/key",
+    ),
     "external": (*OPERATOR, "--set", "nats.enabled=false,bus.url={nats://nats.nats:4222}"),
 }
 

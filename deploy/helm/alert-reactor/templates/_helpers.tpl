@@ -38,7 +38,17 @@ app.kubernetes.io/part-of: alert-reactor
 {{- end }}
 
 {{- define "reactor.priorityClass" -}}
+{{- if .Values.priorityClass.create -}}
 {{ .Values.priorityClass.name | default (include "reactor.name" .) }}
+{{- else -}}
+{{ .Values.priorityClass.name }}
+{{- end }}
+{{- end }}
+
+{{- /* "true" where processes log in to the bus as a user with a password; "" where `settings` say who they are. */}}
+{{- define "reactor.hasPassword" -}}
+{{- $bus := .Values.settings.bus | default dict }}
+{{- if not (or $bus.credentials $bus.nkeySeedFile (and $bus.certFile (not $bus.user))) }}true{{ end }}
 {{- end }}
 
 {{- /* No shell and no root is needed, so none is had. */}}
@@ -56,13 +66,34 @@ readOnlyRootFilesystem: true
 capabilities: {drop: [ALL]}
 {{- end }}
 
+{{- /* The projected volume of /run/reactor: {top, user, readers}. */}}
+{{- define "reactor.secrets" -}}
+defaultMode: 0440
+sources:
+{{- if include "reactor.hasPassword" .top }}
+  - secret:
+      name: {{ .top.Values.bus.passwordSecret }}
+      items: [{key: {{ .user }}, path: nats_password}]
+{{- end }}
+{{- range $secret := .top.Values.secrets }}
+{{- $needed := false }}
+{{- range $reader := $.readers }}{{ if has $reader $secret.roles }}{{ $needed = true }}{{ end }}{{ end }}
+{{- if $needed }}
+  - secret: {name: {{ $secret.name }}}
+{{- end }}
+{{- end }}
+{{- end }}
+
 {{- define "reactor.natsReplicas" -}}
 {{ ternary .Values.nats.config.cluster.replicas 1 .Values.nats.config.cluster.enabled }}
 {{- end }}
 
 {{- /* reactor.yaml: what the chart knows itself, and the value `settings` on top. */}}
 {{- define "reactor.settings" -}}
-{{- $bus := dict "user" "reactor" "passwordFile" "/run/reactor/nats_password" "replicas" .Values.bus.replicas "maxTargetsPerPublisher" .Values.bus.maxTargetsPerPublisher }}
+{{- $bus := dict "replicas" .Values.bus.replicas "maxTargetsPerPublisher" .Values.bus.maxTargetsPerPublisher }}
+{{- if include "reactor.hasPassword" . }}
+{{- $bus = merge $bus (dict "user" "reactor" "passwordFile" "/run/reactor/nats_password") }}
+{{- end }}
 {{- if .Values.nats.enabled }}
 {{- $urls := list }}
 {{- range $i := until (int (include "reactor.natsReplicas" .)) }}
