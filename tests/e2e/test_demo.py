@@ -18,11 +18,15 @@ import uuid
 from asyncio.subprocess import PIPE, STDOUT, Process
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
+from typing import Any
 
+import aiohttp
 import pytest
 
 from tests.browser import browsing
+from tests.e2e.waiting import until_told
 
 ROOT = Path(__file__).parents[2]
 STORY_SECONDS = 60.0
@@ -192,6 +196,57 @@ async def test_after_the_story_it_goes_on_with_commands_that_run_as_printed_unti
         assert await running.end(PROMPT_SECONDS) == 0
         assert running.processes() == []
     assert running.files() == []
+
+
+HOME, WEST, BOTH_OTHERS = {"checkout": 1}, {"checkout-west": 1}, {"checkout-west": 1, "checkout-central": 1}
+
+
+@pytest.mark.long
+@pytest.mark.timeout(600)  # two minutes on a quiet machine: an alert takes 30 s to end
+async def test_each_button_does_what_it_says(tmp_path: Path) -> None:
+    async with demo(tmp_path) as running, aiohttp.ClientSession() as http:
+        await running.until("breaks things")
+        found = re.search(r"(http://\S+)/ breaks things.* the page (http://\S+)/", running.said)
+        assert found is not None, running.said
+
+        async def asked(path: str) -> Any:
+            async with http.get(f"{found[2]}/api/v1/{path}") as answer:
+                return await answer.json()
+
+        async def press(button: str) -> None:
+            ours = {"X-Demo": "button", "Origin": found[1]}
+            async with http.post(f"{found[1]}/api/{button}", headers=ours) as answer:
+                assert answer.status < 300, await answer.text()
+
+        async def weights(wanted: dict[str, int]) -> bool:
+            [group] = (await asked("status"))["groups"]
+            return {name: weight for name, weight in group["weights"].items() if weight} == wanted
+
+        async def west_is(status: str) -> bool:
+            clusters = {one["name"]: one for one in (await asked("map"))["clusters"]}
+            return bool(clusters["west"]["targets"][0]["status"] == status)
+
+        async def owners(wanted: int) -> bool:
+            return len({one["owner"] for one in (await asked("members"))["partitions"]}) == wanted
+
+        for button, moved in (("service", BOTH_OTHERS), ("slow", BOTH_OTHERS), ("zone", WEST)):
+            await press(button)
+            await until_told(partial(weights, moved), f"after {button} traffic goes to {moved}")
+            await press("heal")
+            await until_told(partial(weights, HOME), f"healed of {button}")
+        await press("cluster")
+        await until_told(partial(west_is, "Unhealthy"), "west is bad on the map")
+        await press("service")
+        await until_told(partial(weights, {"checkout-central": 1}), "all goes to central")
+        await press("heal")
+        await until_told(partial(west_is, "Healthy"), "west is well")
+        await until_told(partial(weights, HOME), "healed of both")
+        await press("reactor")
+        await until_told(partial(owners, 1), "one reactor has all partitions")
+        await press("heal")
+        await until_told(partial(owners, 2), "two share the partitions")
+        running.process.send_signal(signal.SIGINT)
+        assert await running.end(PROMPT_SECONDS) == 0
 
 
 async def _press_all_buttons(said: str) -> None:
