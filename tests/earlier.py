@@ -28,10 +28,12 @@ def _git(*words: str) -> str:
 def commit() -> str:
     """Give the commit of the earlier release; "" where nothing tells it.
 
-    In this order: REACTOR_EARLIER, the commit that CHANGELOG.md names in the release's heading, the tag of the release,
-    and the commit that brought the heading.
+    In this order: REACTOR_EARLIER, the commit that CHANGELOG.md names in the release's heading or the paragraph below,
+    the tag of the release, and the commit that brought the heading.
     """
-    heading = re.search(rf"^## \[{re.escape(VERSION)}\].*$", (ROOT / "CHANGELOG.md").read_text("utf-8"), re.MULTILINE)
+    heading = re.search(
+        rf"^## \[{re.escape(VERSION)}\].*\n\n.*$", (ROOT / "CHANGELOG.md").read_text("utf-8"), re.MULTILINE
+    )
     named = COMMIT.search(heading[0]) if heading else None
     brought = _git("log", "--reverse", "--format=%H", f"-S## [{VERSION}]", "--", "CHANGELOG.md") if heading else ""
     for one in (os.environ.get("REACTOR_EARLIER", ""), named[0] if named else "", f"v{VERSION}", *brought.split()[:1]):

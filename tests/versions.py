@@ -18,8 +18,14 @@ ASKED = {
     "Chromium": ("chromium", "--version"),
     "kube-apiserver": ("kube-apiserver", "--version"),
     "Helm": ("helm", "version", "--short"),
+    "nats": ("nats", "--version"),
+    "Karmada": ("karmada-controller-manager", "version"),
+    "k3s": ("k3s", "--version"),
 }
 DEBIAN = {"alertmanager": "prometheus-alertmanager"}
+BUILT = ("KUBEBUILDER_ASSETS", "KARMADA_BINARIES")
+"""Variables that name folders with servers."""
+SCRIPTS = Path(__file__).parents[1] / "scripts"
 NUMBER = re.compile(r"\d+\.\d+\.\d+[\w.+~-]*")
 
 
@@ -35,9 +41,16 @@ def found() -> Iterator[tuple[str, str]]:
             yield name, number[0]
 
 
+def _built() -> Iterator[str]:
+    """Give the folders of what tests find by the script that builds it."""
+    for script in ("helm", "nats-cli"):
+        if path := _said(str(SCRIPTS / script), "--built").strip():
+            yield str(Path(path).parent)
+
+
 def _first(*names: str) -> str | None:
-    """As tests choose (tests/e2e/servers.py): what PATH has first."""
-    folders = [*os.environ.get("PATH", "").split(os.pathsep), os.environ.get("KUBEBUILDER_ASSETS", "")]
+    """As tests choose (tests/e2e/servers.py): what PATH has first, then what scripts/ has built."""
+    folders = [*os.environ.get("PATH", "").split(os.pathsep), *(os.environ.get(one, "") for one in BUILT), *_built()]
     return next(filter(None, (shutil.which(name, path=one) for one in folders if one for name in names)), None)
 
 

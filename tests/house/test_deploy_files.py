@@ -324,6 +324,29 @@ def test_what_may_be_made_and_deleted_is_what_stands_here() -> None:
     assert allowed == MADE_AND_DELETED
 
 
+# --- systemd -----------------------------------------------------------------------------------------------------
+
+
+def test_systemd_takes_the_unit_with_every_line_known_to_it(tmp_path: Path) -> None:
+    unit = tmp_path / "alert-reactor.service"
+    text = (DEPLOY / "systemd/alert-reactor.service").read_text()
+    # Neither its program nor its user is on this machine, and both are looked for.
+    text = re.sub(r"^ExecStart=.*$", "ExecStart=/bin/true", text, flags=re.MULTILINE)
+    unit.write_text(re.sub(r"^(User|Group)=.*\n", "", text, flags=re.MULTILINE))
+    printed = run(tool("systemd-analyze"), "verify", "--man=no", unit)
+    assert unit.name not in printed, printed
+
+
+def test_the_unit_starts_what_its_page_installs() -> None:
+    unit = (DEPLOY / "systemd/alert-reactor.service").read_text()
+    page = (ROOT / "docs/how-to/run-on-a-host.md").read_text()
+    program, config = re.findall(r"^ExecStart=(\S+)/bin/reactor run --config (\S+)$", unit, re.MULTILINE)[0]
+    assert f"python3 -m venv {program}\n" in page
+    assert f"# {config}\n" in page
+    [user] = re.findall(r"^User=(\S+)$", unit, re.MULTILINE)
+    assert re.search(rf"^useradd .* {user}$", page, re.MULTILINE)
+
+
 # --- Dockerfile --------------------------------------------------------------------------------------------------
 
 

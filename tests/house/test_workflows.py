@@ -10,7 +10,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
+
+from tests import versions
 
 ROOT = Path(__file__).resolve().parents[2]
 WORKFLOWS = sorted((ROOT / ".github/workflows").glob("*.yml"))
@@ -50,6 +53,18 @@ def test_what_is_released_is_refused_while_something_is_not_pinned() -> None:
     named = {line.partition(".yml: ")[2] or line.partition("Dockerfile: ")[2] for line in done.stderr.splitlines()}
     assert named == loose
     assert (done.returncode == 1) == bool(loose)
+
+
+def test_a_report_says_the_version_of_each_server_that_was_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for program in (program for program, *_ in versions.ASKED.values()):
+        (tmp_path / program).write_text("#!/bin/sh\necho says v1.2.3-rc.0 of itself\n")
+        (tmp_path / program).chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    said = dict(versions.found())
+    assert {"Karmada", "nats", "k3s"} <= said.keys()
+    assert {said[name] for name in versions.ASKED} == {"1.2.3-rc.0"}
 
 
 def test_the_chart_is_tested_wherever_tests_run() -> None:
