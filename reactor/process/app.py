@@ -176,6 +176,7 @@ class App:
             self._webhooks.bus = bus
 
     async def _serve_page(self, bus: JetStreamBus, files: RuleFiles) -> None:
+        from reactor.web.backtest_folder import BacktestFolder
         from reactor.web.board import Board
         from reactor.web.page_server import PageServer
 
@@ -188,7 +189,7 @@ class App:
             reach = clusters.get
         self.page = PageServer(
             self.settings.web, board, self.clock, clusters=self.settings.clusters, digest=lambda: files.digest,
-            reach=reach,
+            reach=reach, backtests=BacktestFolder.of(self.settings),
         )  # fmt: skip
         self._run("web groups", board.follow_groups)
         self._run("web actions", board.follow_actions)

@@ -341,6 +341,8 @@ class Settings(BaseSettings):
 
     from_file: ClassVar[dict[str, Any]] = {}
     """What the settings file says."""
+    file: ClassVar[Path | None] = None
+    """That file."""
 
     @classmethod
     def settings_customise_sources(
@@ -360,6 +362,7 @@ def load(path: Path | None, **given: Any) -> Settings:
 
     class FromFile(Settings):
         from_file = read_file(path) if path is not None else {}
+        file = path
 
     try:
         return FromFile(**by_alias(Settings, given))

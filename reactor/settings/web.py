@@ -87,6 +87,9 @@ class Web(Listener):
     """How long a browser stays signed in."""
     viewers_max: Annotated[int, Field(ge=1, le=10_000)] = 200
     """How many pages may follow live updates of one process at once."""
+    backtests: Path | None = None
+    """A folder with pages that `reactor backtest --html` wrote. Who may view may read them, and a rule's page links
+    to those that have the rule."""
     tls_cert_file: Path | None = None
     tls_key_file: Path | None = None
 

@@ -19,6 +19,7 @@ from reactor.runtime.log_throttle import LogThrottle
 from reactor.settings.model import ClusterSettings
 from reactor.settings.web import Web
 from reactor.web.api_document import document
+from reactor.web.backtest_folder import BacktestFolder
 from reactor.web.board import Board
 from reactor.web.linked_approvals import LinkedApprovals
 from reactor.web.orders import Orders
@@ -62,12 +63,14 @@ class PageServer:
         clusters: Mapping[str, ClusterSettings],
         digest: Callable[[], str],
         reach: Callable[[str], Awaitable[KubeApi]] | None = None,
+        backtests: BacktestFolder | None = None,
     ) -> None:
         """Raises SettingsError where a token is missing."""
         self.settings, self.board, self.clock = settings, board, clock
         self.access = Access(settings)
         self.live = LiveStream(board, settings.viewers_max)
-        self._reading = ReadApi(board, clock, clusters, digest)
+        self._backtests = backtests or BacktestFolder(settings.backtests)
+        self._reading = ReadApi(board, clock, clusters, digest, self._backtests)
         self._orders = Orders(board, clock, self.access, VIEWER)
         self._by_link = LinkedApprovals(board, clock, self.access, VIEWER)
         self._files = {path.relative_to(STATIC).as_posix(): path.read_bytes() for path in _files()}
@@ -92,6 +95,7 @@ class PageServer:
         app.add_routes(
             [
                 *self._reading.routes(), *self._orders.routes(), *self._by_link.routes(),
+                *self._backtests.routes(),
                 web.get("/api/v1/events", self._events),
                 web.get("/api/v1/session", self._session), web.post("/api/v1/session", self._sign_in),
                 web.delete("/api/v1/session", self._sign_out), web.get("/api/v1/openapi.json", self._document),

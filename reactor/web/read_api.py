@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
@@ -14,6 +15,7 @@ from reactor.settings.model import ClusterSettings
 from reactor.views.explaining import chain_of, observations_of
 from reactor.views.membership import members_of
 from reactor.views.rows import Row, stamp
+from reactor.web.backtest_folder import BacktestFolder
 from reactor.web.board import Board
 from reactor.web.rule_rows import metrics_of, rule_rows
 from reactor.web.topology_map import fleet_map
@@ -32,9 +34,11 @@ class ReadApi:
     """What is known, for any number of readers."""
 
     def __init__(
-        self, board: Board, clock: Clock, clusters: Mapping[str, ClusterSettings], digest: Callable[[], str]
-    ) -> None:
+        self, board: Board, clock: Clock, clusters: Mapping[str, ClusterSettings], digest: Callable[[], str],
+        backtests: BacktestFolder,
+    ) -> None:  # fmt: skip
         self._board, self._clock, self._clusters, self._digest = board, clock, clusters, digest
+        self._backtests = backtests
 
     def routes(self) -> list[web.RouteDef]:
         """Give the routes."""
@@ -58,8 +62,12 @@ class ReadApi:
         return web.json_response({"now": stamp(self._clock.now()), "groups": rows})
 
     async def _rules(self, _: web.Request) -> web.Response:
-        body = {"digest": self._digest(), "rules": rule_rows(self._board, self._clock.now())}
-        return web.json_response(body)
+        heads, rules = await asyncio.to_thread(self._backtests.heads), self._board.rule_set
+        rows = [
+            {**row, **self._backtests.shown(row["name"], heads, rules)}
+            for row in rule_rows(self._board, self._clock.now())
+        ]
+        return web.json_response({"digest": self._digest(), "rules": rows})
 
     async def _targets(self, _: web.Request) -> web.Response:
         found: dict[str, Row] = {}

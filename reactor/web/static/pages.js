@@ -204,7 +204,8 @@ function shownRule(name) {
           return mine.some((act) => act.weights && act.outcome?.status === "Done") && html`<div class="card gap" key=${group.key}><p class="dim small wrap">${group.object}</p><${WeightsOverTime} acts=${mine} backends=${group.backends} /></div>`;
         })}<${Acts} acts=${found.actions.slice(0, 20)} />`} /></section>
       ${rule && html`<section><h2>Text</h2><pre tabindex="0" aria-label="Text of the rule">${rule.text}</pre>
-        <p class="small">Try it on the past: <${Coded} text=${`\`reactor backtest --rules ${rule.place.replace(/:\d+$/, "").split("/").pop()} --prometheus URL --from -7d --html backtest.html\``} /></p></section>`}`;
+        ${rule.backtests.length > 0 ? html`<p class="small">On the past: ${rule.backtests.map((one) => html`<a href=${one.path}>${one.title}</a> `)}</p>`
+          : rule.backtestCommand && html`<p class="small">Try it on the past: <${Coded} text=${`\`${rule.backtestCommand}\``} /></p>`}</section>`}`;
   };
 }
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import json
 from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 from pathlib import Path
@@ -52,10 +53,15 @@ def page(done: Backtested) -> str:
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{escape(_POLICY)}">\n'
         '<meta name="viewport" content="width=device-width,initial-scale=1">\n'
-        f"<title>{escape(title)}</title>\n<style>{STYLE}</style>\n</head>\n"
+        f"{_contents(played)}<title>{escape(title)}</title>\n<style>{STYLE}</style>\n</head>\n"
         f'<body data-first="{played.first:.0f}" data-until="{played.until:.0f}">\n<main>\n{body}\n</main>\n'
         f'<script type="module">{_SCRIPT}</script>\n</body>\n</html>\n'
     )
+
+
+def _contents(played: Played) -> str:
+    """Say for programs which rules the page has, in its order: `reactor run` links to them."""
+    return f'<meta name="reactor-rules" content="{escape(json.dumps([*played.stories]))}">\n'
 
 
 def _head(done: Backtested) -> Iterator[str]:
