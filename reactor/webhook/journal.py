@@ -23,12 +23,12 @@ from reactor.webhook.body import Body
 
 SLOT_SECONDS = 10
 """Alertmanager retries within max(10 s, group_interval), and cannot mean two things by the same alerts within it."""
-CHUNK_BYTES_MAX = 125_000
-"""Of alerts, some 250: what a source has in routers' hands holds up windows, so it comes in small pieces."""
+CHUNK_BYTES_MAX = 62_500
+"""Of alerts, some 125: what a source has in routers' hands holds up windows, so it comes in small pieces."""
 
 
 def outgoing(source: str, body: Body, at: datetime) -> list[Outgoing]:
-    """Give the messages that a body becomes, each about 125 kB. None for a body without alerts."""
+    """Give the messages that a body becomes, each about 60 kB. None for a body without alerts."""
     chunks = list(_chunks(body))
     stem = f"webhook/{source}/{_digest(source, body)}/{int(at.timestamp()) // SLOT_SECONDS}"
     messages = []

@@ -39,7 +39,7 @@ log = logging.getLogger(__name__)
 JOURNAL_SECONDS = 3.0  # Alertmanager gives up after max(10 s, group_interval); it should hear 503 before
 HEALTH_BODY_BYTES = 1024  # nobody who asks for health sends one
 IN_HANDS_MAX = 2
-"""So many messages of a source, some 250 alerts each, are in our routers' hands at most: windows wait for them."""
+"""So many messages of a source, some 125 alerts each, are in our routers' hands at most: windows wait for them."""
 LOOK_SECONDS = 0.05
 LARGE_POST_PAUSE_SECONDS = 0.5
 """Between two large posts that are stored at once: by then the routers have taken the first one up, and it counts."""
