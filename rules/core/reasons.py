@@ -152,7 +152,7 @@ SENTENCES: dict[Because | Held, str] = {
     Held.ISOLATION_STANDS: "there is an isolation that the rule's mode neither continues nor undoes",
     Held.PRACTICE_BLOCKED: "a practice run was due and something forbids it: it is skipped",
     Held.NO_LANDING_PLACE: "no cluster could take the workload, so it is not evicted",
-    Held.GRACE_EXPIRED: "the grace period is over and no new copy is Healthy: the old one stays",
+    Held.GRACE_EXPIRED: "the grace period is over and not all new copies are Healthy: what would go stays",
     Held.LAST_HEALTHY_COPY: "the old copy is the last Healthy one: it stays",
     Held.PRECONDITIONS_NOT_MET: "the copy is bad for long enough, but the policy's preConditions do not hold yet",
     Held.WORKLOAD_NOT_FOUND: "the workload is gone, or no cluster has a copy of it, while it was leaving one",

@@ -106,8 +106,9 @@ class DecisionConditions(Model):
     """When a failure is one."""
 
     toleration_seconds: AtLeastZero = 300
-    """How long the copy must be bad without a break. 0: it leaves at once; one that replaces a bad copy and is bad
-    itself waits 10 s, and the next ones twice as long each time, up to 320 s, until one was well for ten minutes."""
+    """How long the copy must be bad without a break. 0: it leaves at once; one that replaces a bad copy, or has come
+    back, and is bad itself waits 10 s, and the next ones twice as long each time, up to 320 s, until one was well for
+    ten minutes."""
     healthy_state: BadStates = (Health.UNHEALTHY,)
     """What counts as bad."""
 

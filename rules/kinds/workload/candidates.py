@@ -92,7 +92,7 @@ def candidates(question: SchedulingRequest, term: ClusterAffinity | None) -> Can
     for name in sorted({**question.clusters, **unheard, **stay}):
         cluster = question.clusters.get(name, UNHEARD)
         place = next((i for i, one in enumerate((term, *overflow)) if affine_to(one, name, cluster)), None)
-        if name in stay and not _bad(cluster):
+        if name in stay and not is_bad(cluster):
             tiers[place or 0].append(name)
         elif place is not None and name not in stay and name not in question.leaving:
             if why := _refusal(question, name, cluster):
@@ -130,7 +130,7 @@ def _fields(cluster: ClusterState) -> dict[str, str]:
     return {key: value for key, value in fields.items() if value}
 
 
-def _bad(cluster: ClusterState) -> bool:
+def is_bad(cluster: ClusterState) -> bool:
     return bool(cluster.clocks) or cluster.gone or cluster.status not in (None, Health.HEALTHY)
 
 

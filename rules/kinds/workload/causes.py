@@ -15,7 +15,7 @@ from rules.core.group import Member, updated
 from rules.core.reasons import Because
 from rules.core.timers import advanced, runs
 from rules.core.values import replace
-from rules.kinds.workload import copy_backoff, surplus
+from rules.kinds.workload import copy_backoff, replica_surplus, surplus
 from rules.kinds.workload.constraints import limits_that_stood
 from rules.kinds.workload.eviction import fails_at
 from rules.kinds.workload.inventory import clusters_of
@@ -190,7 +190,7 @@ def advance(
     after = surplus.counted(policy, replace(state, copies=copies), moves, placing=placing)
     limits = partial(limits_that_stood, policy, clusters, after.wanted_on)
     moves = surplus.with_surplus(rule, policy, after, moves, limits)
-    after = replace(after, moves=dict(sorted(moves.items())))
+    after = replica_surplus.noted(rule, policy, replace(after, moves=dict(sorted(moves.items()))), now)
     return group if after == state else replace(group, state=after)
 
 

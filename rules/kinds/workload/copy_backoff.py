@@ -1,7 +1,8 @@
 """A copy that replaces a bad one and is bad itself waits before it leaves, where bad copies leave at once.
 
-Else a workload that is bad everywhere would go from cluster to cluster as fast as it is seen. The waits are those of
-containers that crash: 10 s, twice as long each time, begun anew after ten minutes without trouble.
+Else a workload that is bad everywhere would go from cluster to cluster as fast as it is seen. And one that flaps would
+leave and come back each time: a copy whose eviction is taken back counts as one that replaces itself. The waits are
+those of containers that crash: 10 s, twice as long each time, begun anew after ten minutes without trouble.
 Source: Kubernetes pkg/kubelet, CrashLoopBackOff.
 """
 
@@ -18,9 +19,10 @@ _FAILURES_MAX = 6
 
 def replaced(copy: Copy) -> int:
     """How many bad copies in a row this one replaces; 0: it was well for long enough, or it replaces none."""
-    if copy.bad is None or copy.placed_at is None:
+    begun = [moment for moment in (copy.placed_at, copy.returned_at) if moment is not None]
+    if copy.bad is None or not begun:
         return copy.replaces
-    return 0 if copy.bad.since - copy.placed_at >= timedelta(seconds=RESET_SECONDS) else copy.replaces
+    return 0 if copy.bad.since - max(begun) >= timedelta(seconds=RESET_SECONDS) else copy.replaces
 
 
 def with_this(copy: Copy) -> int:

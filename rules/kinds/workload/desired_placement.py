@@ -17,6 +17,7 @@ from rules.kinds.workload.old_copy import end_of
 from rules.kinds.workload.placement_inputs import Hold, Inputs
 from rules.kinds.workload.planned_evictions import evict_action, stays_after_all, wanted_again
 from rules.kinds.workload.relocation import relocation
+from rules.kinds.workload.shrinking import shrinking
 from rules.kinds.workload.state import UNHEARD, UNLISTED, WorkloadGroup, WorkloadState
 from rules.kinds.workload.waiting import turns, unsure
 from rules.rulefile.workload import Policy, PurgeMode, WorkloadFailover
@@ -49,7 +50,8 @@ def desire(
 
 def _vanished(group: WorkloadGroup, state: WorkloadState, now: datetime) -> DesiredState:
     """The workload is gone; whoever took it away hears what was begun for it elsewhere, also after it has ended."""
-    begun = {name for entry in group.outbox if isinstance(entry.action, Place) for name in entry.action.clusters}
+    placing = [entry.action for entry in group.outbox if isinstance(entry.action, Place) and entry.action.leaving]
+    begun = {name for action in placing for name in action.clusters}
     said = group.held if group.held is not None and group.held.reason == Held.WORKLOAD_NOT_FOUND else None
     if said is not None and not begun and now < (over := said.since + SAID_FOR):
         return DesiredState(held=(Held.WORKLOAD_NOT_FOUND, said.detail), requeue_at=over)
@@ -67,14 +69,13 @@ def _desired(view: Inputs) -> DesiredState:
         name for name, move in view.state.moves.items() if not move.placed and (move.evicted_at or view.due(name))
     ]
     again = wanted_again(view, pending)
-    if pending and not again:
-        for item in relocation(view, pending):
-            if isinstance(item, PlannedAction):
-                acts.append(item)
-            elif isinstance(item, datetime):
-                looks.append(item)
-            else:
-                holds.append(item)
+    for item in relocation(view, pending) if pending and not again else shrinking(view):
+        if isinstance(item, PlannedAction):
+            acts.append(item)
+        elif isinstance(item, datetime):
+            looks.append(item)
+        else:
+            holds.append(item)
     for name, move in view.state.moves.items():
         if move.placed and move.evicted_at is None and (move.surplus or view.due(name)):
             acts.append(evict_action(view, name, move, follows=True))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from datetime import datetime
+from typing import Any
 
 from bus.messages import (
     Action,
@@ -150,7 +151,7 @@ def done(rule: WorkloadFailover, group: WorkloadGroup, action: Action, at: datet
             state = replace(state, copies=without(state.copies, action.from_))
             state = _gone(state, action.from_) if action.from_ in state.moves else state
         case CancelEviction():
-            state = replace(state, moves=without(state.moves, action.from_))
+            state = _returned(state, action.from_, at)
         case _:
             return group
     if isinstance(action, Purge | CancelEviction):
@@ -201,16 +202,24 @@ def _evicted(state: WorkloadState, action: Evict, at: datetime) -> WorkloadState
     return replace(state, copies=without(state.copies, name), left=left)
 
 
+def _returned(state: WorkloadState, name: str, at: datetime) -> WorkloadState:
+    """The copy stays after all. One that was bad itself counts as its own replacement: it may flap."""
+    move, copy = state.moves.get(name), state.copies.get(name)
+    if move is not None and copy is not None and move.cause == "Application" and not move.surplus:
+        back = replace(copy, replaces=move.replaced, returned_at=at)
+        state = replace(state, copies=_sorted({**state.copies, name: back}))
+    return replace(state, moves=without(state.moves, name))
+
+
 def reset(_rule: WorkloadFailover, group: WorkloadGroup) -> WorkloadGroup:
     """What was only rehearsed has not happened: the copies are where inventory has them."""
     state = group.state
     if state.clusters:
         return group
-    copies = {name: replace(state.copies.get(name, Copy(count)), replicas=count, placed_at=None)
+    rehearsed: dict[str, Any] = {"placed_at": None, "returned_at": None, "replaces": 0}
+    copies = {name: replace(state.copies.get(name, Copy(count)), replicas=count, **rehearsed)
               for name, count in state.listed.items()}  # fmt: skip
-    state = replace(
-        state, copies=copies, moves={}, left={}, wanted_copies=None, wanted_replicas=None, wanted_on=(), acted_at=None
-    )  # fmt: skip
+    state = replace(surplus.forgotten(state), copies=copies, moves={}, left={}, acted_at=None)
     return replace(group, state=state)
 
 

@@ -16,6 +16,7 @@ from rules.kinds.workload.placement_inputs import Hold, Inputs
 from rules.kinds.workload.planned_evictions import evict_action, evictions, left_evidence, taking_evidence
 from rules.kinds.workload.preservation import injected, preserved
 from rules.kinds.workload.scheduling import land
+from rules.kinds.workload.shrinking import as_it_may_be
 from rules.kinds.workload.spread import Insufficient
 from rules.rulefile.workload import PurgeMode
 
@@ -78,8 +79,9 @@ def _question(view: Inputs, leaving: list[str]) -> SchedulingRequest:
     policy = view.policy
     flying = [entry.action.clusters for entry in view.group.outbox if isinstance(entry.action, Place)]
     not_begun = (name for name, move in view.state.moves.items() if not move.placed and move.evicted_at is None)
+    state = as_it_may_be(view.group)
     return SchedulingRequest(
-        policy, view.state, view.clusters, leaving, policy.placement.on_insufficient or view.rule.on_insufficient,
+        policy, state, view.clusters, leaving, policy.placement.on_insufficient or view.rule.on_insufficient,
         view.now, chosen={name for clusters in flying for name in clusters},
         waiting={name for name in not_begun if not view.due(name)},
     )  # fmt: skip

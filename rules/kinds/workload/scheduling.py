@@ -128,6 +128,8 @@ def _assigned(question: SchedulingRequest, found: Candidates) -> dict[str, int]:
         if question.missing or not stay:
             new = [one.name for one in _spread(question, found, stay) if one.name not in stay]
             out |= dict.fromkeys(new[: question.missing], each_of(question))
+    elif stay and sum(stay.values()) >= total_of(question):
+        pass  # enough stays: nothing is placed, and nothing is taken from a copy that stays
     elif found.options or question.on_insufficient is OnInsufficient.KEEP:
         free = {option.name for option in found.options}
         frozen = sum(count for name, count in stay.items() if name not in free)

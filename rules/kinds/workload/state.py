@@ -79,7 +79,9 @@ class Copy:
     bad: Stopwatch | None = None
     """How long it has been bad."""
     replaces: int = 0
-    """How many bad copies in a row it replaces."""
+    """How many bad copies in a row it replaces, itself included where it had to leave and stayed after all."""
+    returned_at: datetime | None = None
+    """When it last stayed after all, though it had been bad for long enough to leave."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +156,10 @@ class WorkloadState:
     """How many replicas all copies had together then."""
     wanted_on: tuple[str, ...] = ()
     """On which clusters they were then: by these it is known which spread constraints stood."""
+    wanted_sizes: Mapping[str, int] = field(default_factory=dict)
+    """How many replicas each of them had then, with what people have changed since."""
+    too_many_since: datetime | None = None
+    """Since when there are more divided replicas than then, though none has to leave."""
     acted_at: datetime | None = None
     """When an action last changed the copies: inventory from before says nothing new."""
 

@@ -29,12 +29,22 @@ def counted(policy: Policy, state: WorkloadState, moves: Mapping[str, Relocation
     if state.wanted_copies is None:
         if not moves or state.moves:
             return state
+        sizes = {name: copy.replicas or 0 for name, copy in state.copies.items()}
+        if policy.strategy != "duplicated":
+            total = max(total, state.replicas or 0)  # some may have been missing
         return replace(
-            state, wanted_copies=len(state.copies), wanted_replicas=total, wanted_on=tuple(sorted(state.copies))
+            state, wanted_copies=len(sizes), wanted_replicas=total, wanted_on=tuple(sorted(sizes)), wanted_sizes=sizes
         )
     fits = len(state.copies) <= state.wanted_copies or (policy.strategy != "duplicated" and total > 0)
     over = not moves and not placing and fits and total <= (state.wanted_replicas or 0)
-    return replace(state, wanted_copies=None, wanted_replicas=None, wanted_on=()) if over else state
+    return forgotten(state) if over else state
+
+
+def forgotten(state: WorkloadState) -> WorkloadState:
+    """Give the state of a workload that does not move, and of which nothing is too many."""
+    return replace(
+        state, wanted_copies=None, wanted_replicas=None, wanted_on=(), wanted_sizes={}, too_many_since=None
+    )  # fmt: skip
 
 
 def changed(before: WorkloadState, after: WorkloadState, ours: Collection[str]) -> WorkloadState:
@@ -54,7 +64,12 @@ def changed(before: WorkloadState, after: WorkloadState, ours: Collection[str]) 
     wanted, total = after.wanted_copies, after.wanted_replicas or 0
     copies = min(copies + max(len(old) - wanted, 0), 0) if copies < 0 else copies
     replicas = min(replicas + max(sum(old.values()) - total, 0), 0) if replicas < 0 else replicas
-    return replace(after, wanted_copies=max(wanted + copies, 1), wanted_replicas=max(total + replicas, 0))
+    sizes = {**after.wanted_sizes}
+    for name in new.keys() - {*ours}:
+        sizes[name] = max(sizes.get(name, 0) + new[name] - old.get(name, 0), 0)
+    return replace(
+        after, wanted_copies=max(wanted + copies, 1), wanted_replicas=max(total + replicas, 0), wanted_sizes=sizes
+    )  # fmt: skip
 
 
 def with_surplus(
@@ -65,7 +80,7 @@ def with_surplus(
     `limits`: what the spread constraints ask of the copies that stay, by where they are.
     """
     out = {name: move for name, move in moves.items() if not (move.surplus and move.evicted_at is None)}
-    wanted, cause = state.wanted_copies, _cause(policy)
+    wanted, cause = state.wanted_copies, cause_of_surplus(policy)
     if is_needed(out) or wanted is None or rule.carrier != "Kubernetes" or cause is None:
         return out
     stay = {name: copy for name, copy in state.copies.items() if name not in out}
@@ -76,7 +91,7 @@ def with_surplus(
     return out
 
 
-def _cause(policy: Policy) -> Cause | None:
+def cause_of_surplus(policy: Policy) -> Cause | None:
     """By which failover's keys a copy that is too many leaves: one that removes Gracefully. None: neither does."""
     failover = policy.failover or Failover()
     found: dict[Cause, Behaviour | None] = {"Cluster": failover.cluster, "Application": failover.application}

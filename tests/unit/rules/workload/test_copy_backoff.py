@@ -12,6 +12,7 @@ from tests.unit.rules.builders import Event
 from tests.unit.rules.workload.builders import (
     OBJECT,
     acts,
+    cluster,
     clusters,
     copy,
     happens,
@@ -72,6 +73,41 @@ def test_ten_minutes_without_trouble_begin_anew() -> None:
 def test_a_toleration_is_neither_longer_nor_shorter_by_it() -> None:
     times = placed(rule(30), *bad_everywhere(until=400), until=200)
     assert times[:4] == [31, 61, 91, 121]
+
+
+def flaps(count: int, every: int, lasts: int) -> list[Event]:
+    """m1's copy is bad for so long, again and again; its replacement is never seen."""
+    events = [workload({"m1": 2}, replicas=2), *clusters("Healthy", *NAMES), copy("m1", "Healthy", at=0)]
+    for begins in range(20, 20 + count * every, every):
+        events += [copy("m1", "Unhealthy", at=begins), copy("m1", "Healthy", at=begins + lasts)]
+    return events
+
+
+def left(*events: Event, seconds: float = 0, until: float = 3000, **keys: Any) -> list[float]:
+    said = acts(rule(seconds, **keys), *events, until=until)
+    return [second for second, action, where in said if action == "Evict" and where == "m1"]
+
+
+def test_a_copy_that_flaps_leaves_more_and_more_seldom() -> None:
+    """It left and came back with each of twenty flaps."""
+    assert left(*flaps(20, every=29, lasts=15)) == [20, 59]
+    assert left(*flaps(20, every=29, lasts=5)) == [20]
+    assert left(*flaps(2, every=29, lasts=15), copy("m1", "Unhealthy", at=100)) == [20, 59, 120]
+
+
+def test_a_copy_that_flaps_seldom_leaves_at_once() -> None:
+    assert left(*flaps(2, every=615, lasts=15)) == [20, 635]
+    assert left(*flaps(2, every=614, lasts=15)) == [20, 644], "600 s after it was good again"
+    assert left(*flaps(4, every=29, lasts=15), seconds=12) == [32, 61, 90, 119], "a toleration is what it is"
+
+
+def test_a_copy_on_a_cluster_that_flaps_leaves_at_once_when_it_is_bad_itself() -> None:
+    events = [workload({"m1": 2}, replicas=2), *clusters("Healthy", *NAMES), copy("m1", "Healthy", at=0)]
+    events += [cluster("m1", "Unhealthy", at=10), cluster("m1", "Healthy", at=320), copy("m1", "Unhealthy", at=330)]
+    given = rule()
+    given["failover"]["cluster"] = {}
+    said = acts(given, *events, until=400)
+    assert [second for second, action, where in said if (action, where) == ("Evict", "m1")] == [310, 330]
 
 
 def test_what_waits_is_stored() -> None:
