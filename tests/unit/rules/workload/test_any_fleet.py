@@ -109,7 +109,7 @@ class Fleet:
             self.back[action.from_] = self.copies[action.from_]
         elif isinstance(action, Purge):
             assert self.leaving.pop(action.from_) != "Never", "a person removes it"
-            assert any(self._serves(name) for name in self.stay), f"{one.at}: the last copy that serves is purged"
+            assert any(map(self._seen_healthy, self.stay)), f"{one.at}: the last copy that is Healthy is purged"
             del self.copies[action.from_]
 
     def follow_place(self, action: Place) -> None:
@@ -179,6 +179,12 @@ class Fleet:
         """Whether a copy was told to be Healthy since it was placed, and its cluster has not failed since."""
         status, _, told = self.told.get(("workload", name), ("", 0, -1))
         return status == "Healthy" and told > self.placed.get(name, -1) and self.told["cluster", name][0] == "Healthy"
+
+    def _seen_healthy(self, name: str) -> bool:
+        """Whether a copy was told to be Healthy since it was placed, and since its cluster is bad where it is."""
+        status, _, told = self.told.get(("workload", name), ("", 0, -1))
+        of_cluster, since, _ = self.told["cluster", name]
+        return status == "Healthy" and told > self.placed.get(name, -1) and (of_cluster == "Healthy" or told >= since)
 
     def judge(self, names: set[str], second: float) -> None:
         """Each constraint that the copies kept at first is kept."""

@@ -163,6 +163,8 @@ def test_what_an_earlier_release_has_stored_shrinks_as_well() -> None:
     stored = json.loads(unpacked(dump(group_store.groups["nginx", OBJECT])))
     assert stored["state"].pop("wanted_sizes") == {"m1": 3, "m2": 3}
     assert stored["state"].pop("too_many_since") is not None
-    group_store.groups["nginx", OBJECT] = load(json.dumps(stored).encode())
+    others = [group for key, group in group_store.groups.items() if key != ("nginx", OBJECT)]
+    taken_over = GroupStore(Routing.of(rule_set(rule(HALVES))), [*others, load(json.dumps(stored).encode())])
+    player = Simulator(taken_over, outcomes=True)
     came = [one.what for when, fact in well(200) for one in player.take([fact], at_(when))]
     assert [one.clusters for one in came if isinstance(one, Place)] == [{"m1": 3, "m2": 3}]
