@@ -21,6 +21,7 @@ SCHEMES: tuple[Scheme, ...] = ("light", "dark")
 SIZES = ((1280, 900), (390, 844))
 PICTURES = os.environ.get("REACTOR_SCREENSHOTS")
 """A folder for the pictures of all pages, for people to look at."""
+MISSING = "no chromium on PATH: apt-get install chromium"
 PATIENCE = 60.0
 """Seconds: a browser starts slowly on a busy machine."""
 # --no-sandbox: root has none. The rest: no test may depend on what a browser asks for by itself.
@@ -66,6 +67,11 @@ class Browser:
         """Set what the reader's system says."""
         await self.page.emulate_media(color_scheme=scheme)
 
+    async def travel(self, zone: str) -> None:
+        """Set the time zone of the reader, as `Asia/Kolkata`."""
+        session = await self.page.context.new_cdp_session(self.page)
+        await session.send("Emulation.setTimezoneOverride", {"timezoneId": zone})
+
     async def picture(self, file: Path, *, whole: bool = True) -> None:
         """Write the page to a PNG file: the whole of it, or what is in the window."""
         await self.page.screenshot(path=file, full_page=whole)
@@ -108,10 +114,15 @@ async def lost(route: Route) -> None:
 
 @asynccontextmanager
 async def browsing() -> AsyncIterator[Browser]:
-    """Start Chromium while the block runs. Skips the test where it is not installed."""
+    """Start Chromium while the block runs.
+
+    Where it is not installed the test is skipped. It fails if REACTOR_REQUIRE_BROWSER is set: CI needs the pictures.
+    """
     chromium = shutil.which("chromium") or shutil.which("google-chrome")
     if chromium is None:
-        pytest.skip("no chromium on PATH: apt-get install chromium")
+        if os.environ.get("REACTOR_REQUIRE_BROWSER"):
+            pytest.fail(f"{MISSING} (REACTOR_REQUIRE_BROWSER is set)", pytrace=False)
+        pytest.skip(MISSING)
     async with async_playwright() as driver:
         running = await driver.chromium.launch(executable_path=chromium, args=FLAGS, timeout=PATIENCE * 1000)
         try:

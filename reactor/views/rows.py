@@ -112,10 +112,19 @@ def action_rows(record: DecisionRecord, outcomes: Mapping[str, Outcome]) -> Iter
             "at": stamp(record.decided_at), "because": reason, "means": sentence(reason),
             "detail": action.get("detail") or "", "evidence": list(record.because), "weights": action.get("weights"),
             "before": action.get("remember"),
+            "windows": [*_ended(record)],
             "step": action.get("step"), "undo": bool(action.get("undo")), "zone": action.get("zone"),
             "by": [str(fact["by"]) for fact in record.facts if fact.get("by")],
             "outcome": outcome_row(outcome) if outcome is not None else None,
         }  # fmt: skip
+
+
+def _ended(record: DecisionRecord) -> Iterator[Row]:
+    """Give the windows that were open when it was decided."""
+    for target, member in sorted(((record.before or {}).get("members") or {}).items()):
+        if window := member.get("window"):
+            yield {"target": target, "towards": "Healthy" if window["healthy"] else "Unhealthy",
+                   "since": stamp(datetime.fromisoformat(window["since"]))}  # fmt: skip
 
 
 def outcome_row(outcome: Outcome) -> Row:

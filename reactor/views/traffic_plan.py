@@ -13,6 +13,7 @@ from rules.kinds.traffic.backend_backoff import weights_of
 from rules.rulefile.model import Rule
 from rules.summary import failover_of
 
+REFUSED = "would be refused"
 Command = FailoverTraffic | FailbackTraffic | ReleaseTraffic
 
 
@@ -56,7 +57,7 @@ def planned(rule: Rule | None, group: Group, command: Command, now: datetime) ->
     decision = decide(rule, group, [command], now)
     state = failover_of(decision.group)
     if state.refused is not None:
-        return f"{group.object}: {stands}, would be refused: {state.refused.detail}"
+        return f"{group.object}: {stands}, {REFUSED}: {state.refused.detail}"
     wanted = next((in_words(one.weights) for one in decision.actions if isinstance(one, SetWeights)), None)
     if wanted is None and state.override is not None and state.override.weights is not None:
         wanted = in_words(state.override.weights)

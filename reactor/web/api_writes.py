@@ -66,7 +66,8 @@ WRITES: Json = {
         "delete": {"summary": "Signs a browser out.", "responses": {"200": OBJECT}},
     },
 }  # fmt: skip
-_PLAN = object_of("plan fingerprint", plan=TEXT, fingerprint=TEXT)
+_PLAN = object_of("plan fingerprint refused", plan=TEXT, fingerprint=TEXT,
+                  refused={"type": "array", "items": TEXT})  # fmt: skip
 _FOR, _FORCE, _NAMES = {"type": "number"}, {"type": "boolean"}, {"type": "array", "items": TEXT}
 _OPERATIONS: dict[str, tuple[str, Json]] = {
     "pause": ("Pauses the rules whose names match.", {"forSeconds": _FOR}),

@@ -38,6 +38,8 @@ class ShownPlan:
     text: str
     about: tuple[object, ...]
     """What the yes is about: a plan in which this has changed has to be looked at again."""
+    refused: tuple[str, ...] = ()
+    """Why the command would be refused as it stands."""
 
     @property
     def fingerprint(self) -> str:

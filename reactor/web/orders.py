@@ -71,7 +71,7 @@ class Orders:
         self._access.check_write(viewer, request.headers, WebRole.OPERATE)
         order, now = await taken(request, kind, comment="to see the plan"), self._clock.now()
         plan = self._shown(order, self._words(viewer, order, now))
-        return web.json_response({"plan": plan.text, "fingerprint": plan.fingerprint})
+        return web.json_response({"plan": plan.text, "fingerprint": plan.fingerprint, "refused": [*plan.refused]})
 
     async def _operate(self, kind: type[Operation], request: web.Request) -> web.Response:
         viewer, order = await self._taken(request, WebRole.OPERATE, kind)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bus.messages import FailbackTraffic, FailoverTraffic, Mode, ReleaseTraffic
 from reactor.runtime.visible import visible
-from reactor.views.traffic_plan import Command, planned
+from reactor.views.traffic_plan import REFUSED, Command, planned
 from reactor.web.operation_order import Operation, PlanBasis, ShownPlan
 from reactor.web.order_body import Seconds, Text
 from reactor.web.page_access import Denied
@@ -64,4 +64,5 @@ def _moving(command: Command, basis: PlanBasis) -> ShownPlan:
         raise Denied(409, f"{command.rule} is in mode Off: it moves nothing, not even on a command")
     rule = basis.rules.get(command.rule)
     lines = [visible(planned(rule, group, command, basis.now)) for group in mine]
-    return ShownPlan(command, "\n".join(lines), tuple(lines))
+    refused = tuple(line for line in lines if REFUSED in line)
+    return ShownPlan(command, "\n".join(lines), tuple(lines), refused)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bus.messages import FailbackZone, IsolateZone, RetryZone
+from reactor.runtime.visible import visible
 from reactor.views.zone_removal import continuation, not_to_continue, not_to_remove, removal
 from reactor.views.zone_words import group_of, in_words, planned
 from reactor.web.operation_order import Operation, PlanBasis, ShownPlan
@@ -34,7 +35,9 @@ class IsolateZoneOrder(Operation):
         command = IsolateZone(
             rule=self.rule, zone=self.zone, force=self.force, allow_single_zone=allowed, **basis.words
         )
-        return ShownPlan(command, in_words(rule, plan), (self.zone, plan.mode, rule.mode, guards, steps))
+        refused = tuple(visible(f"{one.reason}: {one.detail}") for one in plan.guards if not one.passed)
+        about = (self.zone, plan.mode, rule.mode, guards, steps)
+        return ShownPlan(command, in_words(rule, plan), about, refused)
 
 
 class FailbackZoneOrder(Operation):

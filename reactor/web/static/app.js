@@ -1,7 +1,7 @@
 // The frame of the page: where we are, whether what is shown is fresh, and who is signed in.
 import { Component, render } from "./vendor/preact.js";
-import { onChange, send, start, store } from "./store.js";
-import { html } from "./parts.js";
+import { onChange, send, stale, start, store } from "./store.js";
+import { html, zone } from "./parts.js";
 import { Now } from "./now.js";
 import { Approve } from "./approve.js";
 import { ActionPage, ActionsPage, MapPage, MembersPage, RulePage, RulesPage, TargetPage } from "./pages.js";
@@ -57,19 +57,19 @@ class App extends Component {
 
   render() {
     const at = place();
-    const stale = store.lost || store.problem;
+    const old = stale();
     if (this.state.error && !store.ready) return html`<p class="boot error">${this.state.error}</p>`;
     const { session } = store;
     document.title = `${TABS.find(([name]) => name === at.page)?.[1] || (at.page === "approve" ? "Approve" : "Target")} · alert-reactor`;
     return html`<a class="skip" href="#main" onClick=${(event) => { event.preventDefault(); document.getElementById("main")?.focus(); }}>Skip to content</a>
       <header class="top"><div class="bar"><a class="brand" href="#/now"><img src="/static/icon.svg" alt="" />alert-reactor</a>
         <nav class="tabs" aria-label="Pages">${TABS.map(([name, word]) => html`<a href="#/${name}" aria-current=${name === at.page ? "page" : null}>${word}</a>`)}</nav>
-        ${session.signedIn && html`<span class="live ${stale ? "stale" : ""}" role="status"><i></i>${stale ? "stale" : "live"}</span>`}
+        ${session.signedIn && html`<span class="live ${old ? "stale" : ""}" role="status"><i></i>${old ? "stale" : "live"}</span>`}
         ${session.name && html`<span class="small dim">${session.name} <button onClick=${async () => { await send("DELETE", "session"); location.reload(); }}>Sign out</button></span>`}
       </div></header>
-      ${session.signedIn && stale && html`<div class="stalebar" role="alert">${store.lost
+      ${session.signedIn && old && html`<div class="stalebar" role="alert">${store.lost
         ? "The connection to the reactor is lost. What you see is old." : `What you see is old: ${store.problem}`}</div>`}
-      ${session.signedIn ? html`<main id="main" tabindex="-1">${store.ready ? html`<${Page} at=${at} />` : html`<p class="boot">Loading…</p>`}</main>`
+      ${session.signedIn ? html`<main id="main" tabindex="-1">${store.ready ? html`<${Page} at=${at} />` : html`<p class="boot">Loading…</p>`}</main><footer class="small dim">Times are in ${zone()}, the zone of this browser.</footer>`
         : !store.known ? html`<p class="boot">Loading…</p>` : html`<${SignIn} />`}`;
   }
 }

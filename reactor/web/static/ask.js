@@ -1,6 +1,6 @@
 // Pauses in effect, what a rule asks people to approve, and the form in which people see a plan and give their reason.
 import { Component, createRef } from "./vendor/preact.js";
-import { may, send, store } from "./store.js";
+import { may, send, stale, store } from "./store.js";
 import { Said, Time, html } from "./parts.js";
 
 export const LENGTHS = [["", "until it is resumed"], ["600", "10 minutes"], ["3600", "1 hour"], ["14400", "4 hours"], ["86400", "1 day"]];
@@ -72,15 +72,19 @@ export class Order extends Component {
   render() {
     const { word, plan, planned, fields, primary, verb } = this.props;
     const { busy, error, sent, shown } = this.state;
-    return html`<button class="${primary ? "primary" : ""} v-${verb}" onClick=${this.open}>${word}</button>
+    const old = stale() ? "What you see is old." : null;
+    const refused = shown?.refused || [];
+    return html`<button class="${primary ? "primary" : ""} v-${verb}" disabled=${old !== null} title=${old} onClick=${this.open}>${word}</button>
       ${sent && html`<span class="dim small answer wrap" role="status">Sent${answers(sent.body, sent.at).length ? ": " : "."}${answers(sent.body, sent.at).map((text) => html`<${Said} text=${text} /> `)}</span>`}
       <dialog ref=${this.dialog} aria-label=${word}><form ref=${this.form} onSubmit=${this.submit}><h1>${word}</h1>
         ${plan && html`<p class="wrap"><${Said} text=${plan} /></p>`}
         ${(fields || []).map((one) => html`<div key=${one.name} onChange=${this.plan}><${Field} of=${one} /></div>`)}
+        ${refused.length > 0 && html`<div class="refused" role="alert"><b>This would be refused</b>${refused.map((text) => html`<p class="wrap"><${Said} text=${text} /></p>`)}</div>`}
         ${planned && html`<pre class="plan" tabindex="0" aria-label="Plan">${shown ? html`<${Said} text=${shown.plan} />` : "…"}</pre>`}
         <label class="field">Reason, for the audit<input name="comment" required maxlength="1000" autocomplete="off" autofocus /></label>
         ${error && html`<p class="error" role="alert">${error}</p>`}
-        <div class="buttons"><button class="primary" disabled=${busy || (planned && !shown)}>${word}</button>
+        ${old && html`<p class="error" role="alert">${old} Wait until it is fresh.</p>`}
+        <div class="buttons"><button class=${refused.length ? "warn" : "primary"} disabled=${busy || old !== null || (planned && !shown)}>${refused.length ? `${word} all the same` : word}</button>
         <button type="button" onClick=${() => this.dialog.current.close()}>Cancel</button></div>
         <p class="dim small">Recorded as ${store.session.name}.</p></form></dialog>`;
   }

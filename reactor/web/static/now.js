@@ -16,24 +16,31 @@ const Counting = ({ group }) => html`<article class="card edge ${group.state ===
   <div class="row"><div class="grow"><${Title} group=${group} /></div><${Count} group=${group} word="left" /></div>
   <${Next} group=${group} />
   ${group.windows.map((one) => html`<${Window} key=${one.target} one=${one} endsAt=${group.endsAt} />`)}
-  <p class="dim small wrap">To stop it: <code>reactor pause ${group.rule}</code>${may("operate") && ", or Pause above"}</p>
+  <p class="dim small wrap">To stop it: <code>reactor pause ${group.rule}</code></p>
+  ${may("operate") && html`<div class="buttons"><${PauseButton} rule=${group.rule} /></div>`}
   ${group.pause && html`<div class="do">The rule is paused by ${group.pause.by}: it takes no action.</div>`}</article>`;
 
 const Held = ({ group }) => html`<article class="card edge e-hold">
   <div class="row"><div class="grow"><${Title} group=${group} /></div><${Count} group=${group} word=${group.hold.reason === "AwaitingApproval" ? "to answer" : "until the next look"} /></div>
   <p class="next wrap"><${Pill} kind="p-hold">${group.hold.reason}</${Pill}> ${group.hold.means}</p>
   <p class="wrap"><${Said} text=${group.hold.detail} /></p>
-  <p class="dim small">Held <${Time} at=${group.hold.since} relative /></p>
+  <p class="dim small">Held for <${Time} at=${group.hold.since} lasting /></p>
   ${group.hold.do && html`<div class="do"><b>What to do: </b><${Coded} text=${group.hold.do.replaceAll("RULE", group.rule)} /></div>`}
   <${Ask} group=${group} />
   ${group.windows.map((one) => html`<${Window} key=${one.target} one=${one} endsAt=${group.endsAt} />`)}</article>`;
 
+const Undo = ({ group }) => (group.failedOver || group.zone) && html`<p class="dim small wrap">To undo:${" "}
+  <code>reactor ${group.zone ? "zone" : "traffic"} failback ${group.rule}</code></p>`;
+
 const Other = ({ group }) => html`<article class="card edge ${group.state === "Acting" ? "e-act" : "e-away"}">
   <div class="row"><div class="grow"><${Title} group=${group} /></div><div><${GroupState} group=${group} /></div></div>
+  ${!group.failedOver && !group.zone && html`<${Next} group=${group} />`}
+  ${group.windows.map((one) => html`<${Window} key=${one.target} one=${one} endsAt=${group.endsAt} />`)}
+  ${group.pause && html`<div class="do">The rule is paused by ${group.pause.by}: it takes no action, also when a window ends.</div>`}
   ${group.zone ? html`<${Away} isolation=${group.isolation} />` : group.failedOver && html`<p class="next">Failed over${group.since ? html` <${Time} at=${group.since} relative />` : ""}</p>`}
   ${group.targets.filter((one) => one.healthy === false).map((one) => html`<p class="small"><${Target} of=${one.target} />${" "}
     is considered unhealthy</p>`)}
-  ${group.backends.length > 0 && html`<${Weights} backends=${group.backends} />`}<${ByHand} group=${group} /><${Operate} group=${group} /></article>`;
+  ${group.backends.length > 0 && html`<${Weights} backends=${group.backends} />`}<${Undo} group=${group} /><${ByHand} group=${group} /><${Operate} group=${group} /></article>`;
 
 const Section = ({ id, title, groups, of: Part }) => groups.length > 0 && html`<section id=${id}>
   <h2>${title}<span class="n">${groups.length}</span></h2>

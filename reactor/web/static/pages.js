@@ -3,7 +3,9 @@ import { Component } from "./vendor/preact.js";
 import { PauseButton } from "./ask.js";
 import { ByHand, Operate } from "./operate.js";
 import { get, now, store } from "./store.js";
-import { Metric, Scale, WeightsOverTime } from "./pictures.js";
+import { Metric, WeightsOverTime } from "./pictures.js";
+import { Timeline } from "./timeline.js";
+import { Course } from "./course.js";
 import { Acts, Away, Broken, Coded, GroupState, Isolated, Next, Pill, Said, State, Status, Target, Time, Weights, Window, clock, html, length, named, path, span, weights } from "./parts.js";
 
 const AGAIN_MS = 5000;
@@ -27,33 +29,17 @@ export class Asked extends Component {
   }
 }
 
-function Lane({ seen, acts, first, last }) {
-  const x = (time) => ((Date.parse(time) - first) / Math.max(last - first, 1)) * 1000;
-  const bySignal = new Map();
-  for (const one of seen) bySignal.set(one.signal, [...(bySignal.get(one.signal) || []), one]);
-  return [...bySignal].map(([signal, list]) => html`<div key=${signal}><p class="small"><b>${signal}</b></p>
-    <svg class="lane" viewBox="0 0 1000 26" preserveAspectRatio="none" role="img" aria-label=${`health by ${signal}`}>
-      ${list.map((one, at) => html`<rect class="v-${one.status}" x=${x(one.at)} y="4" height="18"
-        width=${Math.max((at + 1 < list.length ? x(list[at + 1].at) : 1000) - x(one.at), 1)}><title>${one.at} ${one.status}</title></rect>`)}
-      ${acts.map((act) => html`<rect class="v-act" x=${x(act.at)} y="0" width="3" height="26"><title>${act.at} ${named(act)}</title></rect>`)}
-    </svg></div>`);
-}
-
 function shownTarget(data) {
   const seen = data.observations;
   const changes = seen.filter((one, at) => !seen.slice(0, at).reverse().some((b) => b.signal === one.signal && b.status === one.status)
     || seen.slice(0, at).reverse().find((b) => b.signal === one.signal)?.status !== one.status);
   const first = seen.length ? Date.parse(seen[0].at) : now() - 60000;
-  const last = now();
   const mine = data.groups.flatMap((group) => group.targets.filter((one) => one.target === data.target));
   const acts = data.actions.filter((act) => Date.parse(act.at) >= first);
   return html`<p class="crumb"><a href="#/map">Map</a></p><h1><${Broken} text=${data.target} /></h1>
     <p>${mine.length > 0 && html`<${Status} of=${mine[0].status} /> <span class="dim">since <${Time} at=${mine[0].since} relative /></span>`}</p>
     <section><h2>Health and actions</h2><div class="card">
-      ${seen.length ? html`<${Lane} seen=${seen} acts=${acts} first=${first} last=${last} />
-        <${Scale} first=${first} last=${last} />
-        <ul class="legend"><li><i class="lg-good"></i>Healthy</li><li><i class="lg-bad"></i>Unhealthy</li><li><i class="s5"></i>Unknown</li>
-        <li><i class="lg-act"></i>action</li></ul>`
+      ${seen.length ? html`<${Timeline} data=${data} acts=${acts} />`
       : html`<p class="dim">No observation in the last day.</p>`}
       ${data.metrics.map((metric) => html`<${Metric} key=${metric.signal} metric=${metric} seen=${seen} />`)}</div></section>
     ${data.groups.map((group) => html`<section key=${group.key}><h2><a href="#/rules/${path(group.rule)}">${group.rule}</a><${GroupState} group=${group} /></h2>
@@ -70,6 +56,8 @@ function shownTarget(data) {
 
 export const TargetPage = ({ target }) => html`<${Asked} from=${`targets/${path(target)}`} every=${2000} show=${shownTarget} />`;
 
+const short = (name) => (name.length > 30 ? `${name.slice(0, 29)}…` : name);
+
 // Routes as flows: the width of a band is the share of the traffic.
 function Flow({ route }) {
   const shown = route.backends.slice(0, 8);
@@ -82,8 +70,8 @@ function Flow({ route }) {
       const share = total ? one.weight / total : 0;
       return html`<g key=${one.service}>
         ${share > 0 ? html`<path class="k${Math.min(at, 5)}" stroke-width=${3 + share * 22} d=${`M14 ${middle} C 90 ${middle} 80 ${y} 160 ${y}`} />`
-          : html`<path stroke="var(--line)" stroke-width="1.5" stroke-dasharray="3 4" d=${`M14 ${middle} C 90 ${middle} 80 ${y} 160 ${y}`} />`}
-        <text x="172" y=${y - 2}>${one.service.slice(0, 30)}${one.service === route.primary ? " (primary)" : ""}</text>
+          : html`<path class="none" stroke-width="1.5" stroke-dasharray="3 4" d=${`M14 ${middle} C 90 ${middle} 80 ${y} 160 ${y}`} />`}
+        <text x="172" y=${y - 2}><title>${one.service}</title>${short(one.service)}${one.service === route.primary ? " (primary)" : ""}</text>
         <text class="d" x="172" y=${y + 14}>${one.cluster || "cluster not known"} · ${Math.round(share * 100)} %</text></g>`;
     })}
     <circle cx="12" cy=${middle} r="8" fill="var(--accent)" /></svg>`;
@@ -119,7 +107,11 @@ function shownMap(data) {
 
 export const MapPage = () => html`<${Asked} from="map" every=${2000} show=${shownMap} />`;
 
-const FILTERS = [["rule", "Rule (pattern)"], ["object", "Object"], ["type", "Action"], ["outcome", "Outcome"]];
+const FILTERS = [["rule", "Rule (pattern)"], ["object", "Object"], ["type", "Action"], ["outcome", "Outcome"], ["since", "Since"], ["until", "Until"]];
+const TIMES = ["since", "until"];
+// The address has times in UTC; people give and read those of their zone.
+const local = (time) => (Number.isNaN(Date.parse(time)) ? "" : clock(time, true).replace(" ", "T"));
+const utc = (value) => (value ? new Date(value).toISOString() : "");
 
 export function ActionsPage({ query }) {
   const set = (name, value) => {
@@ -129,9 +121,10 @@ export function ActionsPage({ query }) {
   };
   const given = new URLSearchParams(query);
   return html`<h1>Actions</h1><div class="filters">
-    ${FILTERS.map(([name, label]) => html`<label class="field">${label}
+    ${FILTERS.map(([name, label]) => html`<label class="field ${TIMES.includes(name) ? "time" : ""}">${label}
       ${name === "outcome" ? html`<select value=${given.get(name) || ""} onChange=${(event) => set(name, event.target.value)}>
         ${["", "Done", "Failed", "Refused", "Pending"].map((one) => html`<option value=${one}>${one || "all"}</option>`)}</select>`
+        : TIMES.includes(name) ? html`<input type="datetime-local" step="1" key=${given.get(name) || ""} defaultValue=${local(given.get(name))} onChange=${(event) => set(name, utc(event.target.value))} />`
         : html`<input key=${given.get(name) || ""} defaultValue=${given.get(name) || ""} placeholder="all" onChange=${(event) => set(name, event.target.value.trim())} />`}</label>`)}</div>
     <${Asked} from=${`actions?${given}`} show=${(data) => html`<${Acts} acts=${data.actions} none="No action fits these filters." />
       ${data.leftOut > 0 && html`<p class="dim">${data.leftOut} more: narrow the filters.</p>`}`} />`;
@@ -139,23 +132,6 @@ export function ActionsPage({ query }) {
 
 const STEPS = [["observations", "What was observed"], ["windows", "Windows"], ["evidence", "Evidence"], ["decision", "Decision"],
   ["guards", "Guards"], ["write", "What was written"], ["outcomes", "Outcome"]];
-
-const MOMENT = /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|\+00:00)/;
-const COURSE = [["observations", "Observed"], ["decision", "Decided"], ["outcomes", "Done"]];
-
-// The chain in one line: when each part was, and how long after the one before.
-function Course({ data }) {
-  const when = { observations: MOMENT.exec(data.observations.at(-1) || "")?.[0], decision: data.action.decidedAt, outcomes: MOMENT.exec(data.outcomes.at(-1) || "")?.[0] };
-  const outcome = /(Done|Failed|Refused)/.exec(data.outcomes.at(-1) || "")?.[1];
-  let before = null;
-  return html`<ol class="course">${COURSE.filter(([part]) => when[part] || part === "outcomes").map(([part, title]) => {
-    const at = when[part] ? Date.parse(when[part]) : null;
-    const after = at != null && before != null ? Math.max((at - before) / 1000, 0) : null;
-    before = at ?? before;
-    return html`<li class=${part === "outcomes" ? (outcome === "Done" ? "ok" : outcome ? "bad" : "wait") : ""}><b>${part === "outcomes" ? outcome || "No outcome yet" : title}</b>
-      ${at != null && html`<${Time} at=${when[part]} />`}${after != null && html`<span class="dim small">+ ${after < 0.1 ? `${Math.round(after * 1000)} ms` : span(after)}</span>`}</li>`;
-  })}</ol>`;
-}
 
 const shownAction = (data) => html`<p class="crumb"><a href="#/actions">Actions</a></p><h1>${named(data.action)}</h1>
   <p class="dim mono wrap">${data.id}</p>
@@ -192,9 +168,11 @@ function shownRule(name) {
         <div class="row"><p class="wrap"><${Broken} text=${group.object} /></p><${GroupState} group=${group} /></div>
         ${group.windows.map((one) => html`<${Window} one=${one} endsAt=${group.endsAt} />`)}
         ${group.hold && html`<p class="wrap"><${Pill} kind="p-hold">${group.hold.reason}</${Pill}> <${Said} text=${group.hold.detail} /></p>`}
-        ${group.targets.map((one) => html`<p class="small"><${Status} of=${one.status} /> <${Target} of=${one.target} /></p>`)}
+        ${group.zone && html`<${Away} isolation=${group.isolation} />`}
+        ${group.targets.map((one) => html`<p class="small">${one.target.split("/").pop() === group.zone ? html`<${Pill} kind="p-warn">out of service</${Pill}> <span class="dim">last seen ${one.status}</span>`
+          : html`<${Status} of=${one.status} />`} <${Target} of=${one.target} /></p>`)}
         ${group.backends.length > 0 && html`<${Weights} backends=${group.backends} />`}
-        ${group.zone && html`<${Away} isolation=${group.isolation} />`}<${ByHand} group=${group} /><${Operate} group=${group} zones=${rule?.zones} /></article>`)}</div></section>
+        <${ByHand} group=${group} /><${Operate} group=${group} zones=${rule?.zones} /></article>`)}</div></section>
       ${rule && rule.coverage.length > 0 && html`<section><h2>Coverage<span class="n">what it watches, and who speaks of it</span></h2><ul class="list">${rule.coverage.map((one) => html`<li class="row">
         <span class="wrap mono"><${Broken} text=${one.target} /></span><span>${one.sources.length ? one.sources.map((source) => html`<${Pill}>${source}</${Pill}> `)
           : html`<${Pill} kind="p-warn">no source</${Pill}>`}</span></li>`)}</ul></section>`}

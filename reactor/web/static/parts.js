@@ -38,8 +38,16 @@ export function clock(time, withDate) {
   return day + at.toLocaleTimeString("en-GB");
 }
 
-export const Time = ({ at, relative }) =>
-  html`<time datetime=${at} title=${`${at} (UTC)`}>${relative ? ago(at) : clock(at)}</time>`;
+const lasted = (time) => ago(time).replace(/^now$/, "less than 1 s").replace(/ ago$/, "");
+
+// The zone of the browser, which all clocks of the page show: UTC+5:30.
+export function zone() {
+  const parts = new Intl.DateTimeFormat("en-GB", { timeZoneName: "shortOffset" }).formatToParts(now());
+  return parts.find((one) => one.type === "timeZoneName").value.replace("GMT", "UTC").replace("UTC+0", "UTC");
+}
+
+export const Time = ({ at, relative, lasting }) => html`<time datetime=${at}
+  title=${`${clock(at, true)} ${zone()} = ${at} (UTC)`}>${lasting ? lasted(at) : relative ? ago(at) : clock(at)}</time>`;
 export const Pill = ({ kind, children }) => html`<span class="pill ${kind || ""}">${children}</span>`;
 export const State = ({ of }) => html`<${Pill} kind=${STATE[of]}>${of}</${Pill}>`;
 // How far a zone is out of service, or on its way back.

@@ -1,11 +1,11 @@
 // Pictures over time, as SVG: who had how much of the traffic, and a metric against its threshold.
-import { clock, html } from "./parts.js";
+import { clock, html, zone } from "./parts.js";
 import { now } from "./store.js";
 
 const WIDE = 1000;
 const across = (first, last) => (time) => ((Date.parse(time) - first) / Math.max(last - first, 1)) * WIDE;
 
-export const Scale = ({ first, last }) => html`<div class="scale"><span>${clock(first)}</span><span>${clock((first + last) / 2)}</span><span>now</span></div>`;
+export const Scale = ({ first, last, end }) => html`<div class="scale"><span>${clock(first)} ${zone()}</span><span>${clock((first + last) / 2)}</span><span>${end || "now"}</span></div>`;
 
 const total = (weights) => Object.values(weights).reduce((sum, one) => sum + one, 0) || 1;
 

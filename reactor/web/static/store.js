@@ -45,6 +45,9 @@ export function may(role) {
   return Boolean(store.session.name) && order.indexOf(store.session.role) >= order.indexOf(role);
 }
 
+// Whether what is shown is old: then nobody should decide by it.
+export const stale = () => Boolean(store.lost || store.problem);
+
 let source = null;
 
 export async function start() {

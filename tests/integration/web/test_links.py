@@ -117,6 +117,12 @@ async def test_a_link_counts_for_its_plan_its_time_and_its_signature_only(
         assert await answer(scene, link, "anna") == 409
 
 
+async def clock_of(browser: Browser, plan: str) -> str:
+    """Give the time behind "until" as the browser shows it."""
+    shown: str = await browser.ask(f"new Date('{plan.split('until ')[1]}').toLocaleTimeString('en-GB')")
+    return shown
+
+
 async def test_a_person_follows_a_link_signs_in_and_approves(
     tmp_path: Path, posts: tuple[str, asyncio.Queue[Any]], browser: Browser
 ) -> None:
@@ -126,11 +132,19 @@ async def test_a_person_follows_a_link_signs_in_and_approves(
         await browser.ask("document.querySelector('input[name=token]').focus()")
         await browser.press(*token("anna"), ENTER)
         await browser.until("document.querySelector('input[name=comment]') !== null")
+        # The request is over in 15 minutes, the link in a day: one time is shown, and it is the first.
+        plan = (await look(scene, link))[1]["plan"]
+        said = "document.querySelector('.deadline').innerText + document.querySelector('.deadline time').dateTime"
+        assert (
+            await browser.ask(said) == f"The request ends at {await clock_of(browser, plan)}.{plan.split('until ')[1]}"
+        )
+        assert await browser.ask("document.querySelector('main').innerText.match(/ends at|until/g).length") == 1
         await browser.looks("link")
         await browser.ask("document.querySelector('input[name=comment]').focus()")
         await browser.press(*"checked", ENTER)
         await browser.until("document.querySelector('h1').textContent === 'Approved'")
         await browser.until("document.querySelector('.card').textContent.includes('approved by anna')")
+        assert "the write is still to come" in await browser.ask("document.querySelector('.card').textContent")
         await browser.looks("link_used")
         assert browser.violations() == []
 

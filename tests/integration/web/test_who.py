@@ -34,6 +34,12 @@ async def test_a_trusted_proxy_says_who_asks_and_grants_say_what_they_may(tmp_pa
             headers={**ann, "Origin": scene.url, "X-Forwarded-Groups": "oncall"},
         ) as answer:
             assert answer.status == 403  # another site cannot send X-CSRF-Token
+        async with scene.http.post(
+            f"{scene.url}/api/v1/commands/pause",
+            json={"rule": "*", "comment": "x"},
+            headers={**ann, "Origin": scene.url, "X-Forwarded-Groups": "oncall", "X-CSRF-Token": "proxy"},
+        ) as answer:
+            assert answer.status == 202  # the page's own script does
 
 
 async def test_the_header_of_another_address_than_the_proxys_counts_for_nothing(tmp_path: Path) -> None:
