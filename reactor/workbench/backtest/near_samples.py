@@ -12,8 +12,8 @@ from math import ceil, floor
 NEAR_SECONDS = 900.0
 """Before and after each change: a quarter of an hour, or less where SAMPLES_MAX does not allow it to so many."""
 SAMPLES_MAX = 400
-"""So many points in time of one curve are kept: some 20 KB of the page. 30 s apart, that is three outages with a
-quarter of an hour around them."""
+"""So many points in time of one curve are kept: 28 KB of the page where all values differ, beside 40 KB of columns.
+30 s apart, that is three outages with a quarter of an hour around them."""
 POINTS_MIN = 2
 """On either side of a change: with fewer no step is seen. Changes after the first 80 are drawn as columns then."""
 
