@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -230,6 +231,7 @@ FAILURES = st.lists(
 
 @given(fleets(), FAILURES)
 @settings(max_examples=600)
+@pytest.mark.long
 def test_no_fleet_loses_or_gains_a_copy_or_breaks_a_constraint_that_stood(fleet: Fleet, failures: Any) -> None:
     judged(fleet, [make(name, status, at=second) for make, name, status, second in failures])
 
@@ -242,6 +244,7 @@ OUTAGES = st.lists(
 
 @given(fleets(NAMES[:3]), OUTAGES, FAILURES)
 @settings(max_examples=300)
+@pytest.mark.long
 def test_no_outages_one_after_the_other_leave_more_replicas(fleet: Fleet, outages: Any, failures: Any) -> None:
     """The same with failures that nearly always move something, and words about copies between them."""
     events = [

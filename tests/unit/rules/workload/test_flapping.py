@@ -198,6 +198,7 @@ COPIES = st.lists(
 
 @given(st.sampled_from([1, 2, 3]), st.sampled_from([DUPLICATED, divided()]), FLAPS, COPIES, st.booleans())
 @settings(max_examples=150)
+@pytest.mark.long
 def test_no_history_leaves_more_copies_than_there_were(
     count: int, scheduling: Any, flaps: Any, told: Any, limited: bool
 ) -> None:
@@ -291,6 +292,7 @@ def test_what_is_too_many_is_not_needed_for_a_copy_whose_cluster_has_just_come_b
     [],
 )  # more have to leave than are missing
 @settings(max_examples=150)
+@pytest.mark.long
 def test_no_history_breaks_a_spread_constraint_that_stood(
     field: str, bounds: tuple[int, int], flaps: Any, told: Any
 ) -> None:
