@@ -86,7 +86,7 @@ kube: $(VENV)/.test ## run the contract tests on a real Kubernetes API server, b
 	@assets=$$(scripts/api-server) && scripts/helm >/dev/null && scripts/nats-cli >/dev/null && \
 		scripts/prometheus-operator-crds >/dev/null && \
 		PATH="$$assets:$(abspath $(VENV))/bin:$$PATH" KUBEBUILDER_ASSETS="$$assets" REACTOR_REQUIRE_KUBE=envtest \
-		$(VENV)/bin/python -m pytest $(call REPORT,kube) $(or $(ARGS),tests/contract/kube tests/integration/web/test_who.py tests/e2e/test_real_api_server.py tests/e2e/test_chart.py tests/e2e/test_upgrade_page.py)
+		$(VENV)/bin/python -m pytest $(call REPORT,kube) $(or $(ARGS),tests/contract/kube tests/integration/web/test_who.py tests/e2e/test_real_api_server.py tests/e2e/test_chart.py tests/e2e/test_quickstart.py tests/e2e/test_upgrade_page.py)
 
 karmada: $(VENV)/.test ## run the tests of Karmada on a real one, built here: make karmada KARMADA_SOURCE=checkout
 ifeq ($(strip $(KARMADA_SOURCE)),)

@@ -28,7 +28,7 @@ _NOTE_BYTES_MAX = 1024  # events.k8s.io/v1 refuses a longer note
 _INSTANCE_MAX = 128  # and a longer reportingInstance
 
 _log = logging.getLogger(__name__)
-_untold = Counter(
+untold = Counter(
     "reactor_kubernetes_event_failures", "Kubernetes Events that could not be written.", ["reason"], registry=REGISTRY
 )
 
@@ -77,7 +77,7 @@ async def tell(api: KubeApi, obj: JsonObject, news: News) -> None:
         return  # already told: the same action was carried out twice
     except (ReactorError, TimeoutError) as error:
         reason = reason_of(error) if isinstance(error, ReactorError) else "ApiUnavailable"
-        _untold.labels(reason).inc()
+        untold.labels(reason).inc()
         words = str(error) or f"no answer within {EVENT_SECONDS:g} s"
         _log.warning("no Kubernetes Event: %s", words, extra={"cluster": api.cluster, "reason": reason})
 

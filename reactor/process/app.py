@@ -25,6 +25,7 @@ from reactor.process.bus_repair import BusReconciler
 from reactor.process.reloading import RuleFiles
 from reactor.process.role_set import ROLES, ProcessContext, RoleSet, keep_running
 from reactor.process.session import CLOCKS_APART, clock_difference, connected, ready
+from reactor.process.zeros import begin_at_zero
 from reactor.runtime import telemetry, tracing
 from reactor.runtime.clock import Clock
 from reactor.runtime.errors import ReactorError, Retryable, SettingsError
@@ -217,6 +218,8 @@ class App:
         )  # fmt: skip
 
     async def _begin(self, context: ProcessContext, rules: RuleSet) -> None:
+        begin_at_zero(self.settings, rules, self.roles)
+
         async def begin() -> None:
             self._role_set = await self._shift.enter_async_context(RoleSet(context, rules, self.roles))
             self._since = self.clock.now()

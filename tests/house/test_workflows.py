@@ -73,9 +73,9 @@ def test_the_chart_is_tested_wherever_tests_run() -> None:
     nightly = [step.get("run", "") for step in steps(ROOT / ".github/workflows/prove.yml")]
     assert 'sudo -E env "PATH=$PATH" make kube' in nightly
     [line] = [line for line in (ROOT / ".ci/run").read_text().splitlines() if "ARGS=" in line]
-    assert "tests/e2e/test_chart.py" in line
+    assert {"tests/e2e/test_chart.py", "tests/e2e/test_quickstart.py"} <= {*line.split()}
     [default] = [line for line in (ROOT / "Makefile").read_text().splitlines() if "call REPORT,kube)" in line]
-    assert "tests/e2e/test_chart.py" in default
+    assert {"tests/e2e/test_chart.py", "tests/e2e/test_quickstart.py"} <= {*default.split()}
 
 
 def test_the_reports_of_each_run_are_kept() -> None:

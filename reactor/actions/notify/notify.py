@@ -29,7 +29,7 @@ from reactor.settings.model import Notifier
 TOLD_MAX = 10_000  # about 2 MB of ids
 
 _log = logging.getLogger(__name__)
-_sent = Counter(
+notified = Counter(
     "reactor_notifications", "Notifications by notifier kind and fate.", ["kind", "fate"], registry=REGISTRY
 )
 
@@ -96,15 +96,15 @@ async def _tell(
     action: Notify, name: str, notifier: Notifier | None, clock: Clock, http: aiohttp.ClientSession, told: NotifiedLog
 ) -> Declined | NotifierUnavailable | None:
     if notifier is None:
-        _sent.labels("unknown", "failed").inc()
+        notified.labels("unknown", "failed").inc()
         return Declined("UnknownNotifier", f"notifiers.{name}: a rule names this notifier, the settings do not")
     try:
         await _send(action, name, notifier, clock, http)
     except (Declined, NotifierUnavailable) as error:
-        _sent.labels(notifier.kind, "failed").inc()
+        notified.labels(notifier.kind, "failed").inc()
         return error
     told.add(action.id, name)
-    _sent.labels(notifier.kind, "sent").inc()
+    notified.labels(notifier.kind, "sent").inc()
     return None
 
 
