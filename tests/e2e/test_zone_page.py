@@ -32,6 +32,8 @@ async def test_a_person_isolates_a_zone_sees_each_step_and_that_it_is_away_and_b
         await browser.ask("document.querySelector('button.v-isolate-zone').click()")
         await browser.page.select_option("dialog[open] select[name=zone]", SICK)
         await browser.until("document.querySelector('dialog[open] pre.plan').textContent.includes('Evacuate')")
+        plan = "document.querySelector('dialog[open] pre.plan')"
+        assert await browser.ask(f"{plan}.scrollHeight <= {plan}.clientHeight"), "guards and steps: nothing is cut"
         await browser.looks("isolate-zone")
         await _say(browser, "INC-7")
         await prod.isolated()
@@ -39,6 +41,7 @@ async def test_a_person_isolates_a_zone_sees_each_step_and_that_it_is_away_and_b
         await browser.until(f"{PILLS}.includes('isolated')")
         shown = await browser.ask(PILLS)
         assert "Watching" not in shown, "an isolated zone is not as it should be"
+        assert "out of service" in shown, "nor is its health shown as if it served"
         await browser.until(f"{ACTS}.length >= {len(STEPS)}")
         shown = await browser.ask(ACTS)
         assert shown == [f"ZoneStep: {step} of {SICK}" for step in reversed(STEPS)], (
