@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import runpy
 import shutil
 import subprocess
 import sys
@@ -158,3 +159,16 @@ def test_the_page_of_what_was_run_counts_what_the_reports_say(tmp_path: Path) ->
     assert "| a real Kubernetes API server |  | 2026-11-24 16:44 | abc1234 | 1 | 1 | 1 | 2 |" in page
     assert "| a real Kubernetes API server | 3.16.0 |" in page
     assert "| 1 | no Go |" in page
+
+
+def test_the_page_in_the_documentation_is_one_that_the_script_writes() -> None:
+    """It is as old as the runs that it tells of: nobody changes it by hand, and it names no folder of a machine."""
+    written = runpy.run_path(str(ROOT / "scripts/gen-test-report"))
+    page = (ROOT / "docs/reference/what-was-run.md").read_text()
+    assert page.startswith(written["HEAD"])
+    counts = r" \| (\d+) \| \d+ \| \d+ \|$"
+    rows = re.findall(r"^\| ([^|]+?) \|.*\| [0-9a-f]{7,} \| \d+" + counts, page, re.MULTILINE)
+    assert rows
+    for what, failed in rows:
+        assert what in written["WHAT"].values()
+        assert failed == "0", what
