@@ -44,7 +44,7 @@ async def _look(browser: Browser, verb: str) -> None:
     """Open a form, wait for its plan, look at it and close it."""
     await browser.until(f"document.querySelector('button.v-{verb}') !== null")
     await browser.ask(f"document.querySelector('button.v-{verb}').click()")
-    await browser.until(f"{OPEN}.querySelector('button.primary:not([disabled])')")
+    await browser.until(f"{OPEN}.querySelector('.buttons button:is(.primary, .warn):not([disabled])')")
     await browser.looks(f"form-{verb}")
     await browser.ask(f"{OPEN}.close()")
 
