@@ -25,6 +25,8 @@ TOKENS = "var/run/secrets/kubernetes.io/serviceaccount"
 HERE = ("/etc/", "/run/", "/var/run/")
 """Where a pod's files can be put without a trace on this machine."""
 TEMPORARY = "/tmp"  # noqa: S108 - the pod's own
+CODE = (Path(sys.prefix), Path(sys.base_prefix), Path(__file__).parents[2])
+"""What a process needs to read beside its pod's files: the virtual environment, Python, the repository."""
 REACTOR = (sys.executable, "-m", "reactor.cli.main")
 PROGRAMS = {"reactor": REACTOR, "bus-init": REACTOR, "nats": ("nats-server",)}
 """What the image would start, by the container's name."""
@@ -134,7 +136,14 @@ class Node:
         here = [path for path in at if path.startswith(HERE)]
         lines += [f"mkdir -p {path} && mount --bind {at[path]} {path}" for path in here]
         lines.append("mount -o remount,ro,bind /")
-        return [*lines, f"mount --bind {at[TEMPORARY]} {TEMPORARY}"] if TEMPORARY in at else lines
+        if TEMPORARY not in at:
+            return lines
+        # CI's fresh environment is made in /tmp, which the pod has for itself.
+        for path in (path for path in CODE if path.is_relative_to(TEMPORARY)):
+            seen = at[TEMPORARY] / path.relative_to(TEMPORARY)
+            seen.mkdir(parents=True, exist_ok=True)
+            lines.append(f"mount --bind {path} {seen}")
+        return [*lines, f"mount --rbind {at[TEMPORARY]} {TEMPORARY}"]
 
     async def _environment(self, pod: Pod, container: Any) -> dict[str, str]:
         host, _, port = self.api.server.url.removeprefix("https://").partition(":")
