@@ -48,9 +48,27 @@ def waits(group: Group) -> bool:
     return any(member.window is not None for member in group.members.values())
 
 
+TRIES = 3
+"""What is in the code is long each time; what else the machine did, or the host under it, is not."""
+
+
 @pytest.mark.alone
 async def test_no_step_with_ten_thousand_groups_holds_the_process_for_a_tenth_of_a_second(steps: list[float]) -> None:
     """Ten thousand windows that open, are handed over, are shortened by a reload, and end in the same moment."""
+    long: dict[str, float] = {}
+    for _ in range(TRIES):
+        longest = await longest_steps(steps)
+        limit = step_limit()
+        print({what: f"{seconds:.3f}" for what, seconds in longest.items()})
+        now = {what: seconds for what, seconds in longest.items() if seconds > limit}
+        long = {what: seconds for what, seconds in now.items() if not long or what in long}
+        if not long:
+            return
+    assert long == {}
+
+
+async def longest_steps(steps: list[float]) -> dict[str, float]:
+    """Give the seconds of the processor that the longest step of each part took."""
     clock = Clock()
     bus = MemoryBus(clock.now)
     longest: dict[str, float] = {}
@@ -90,6 +108,4 @@ async def test_no_step_with_ten_thousand_groups_holds_the_process_for_a_tenth_of
         await eventually(lambda: len(third.groups()) >= GROUPS and not any(map(waits, third.groups())), WITHIN)
         noted("reload, and a tick for all")
     noted("stop")
-    limit = step_limit()
-    print({what: f"{seconds:.3f}" for what, seconds in longest.items()})
-    assert {what: seconds for what, seconds in longest.items() if seconds > limit} == {}
+    return longest

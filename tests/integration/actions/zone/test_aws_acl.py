@@ -55,6 +55,7 @@ async def test_the_zones_subnets_are_cut_and_given_back(vpc: Vpc) -> None:
     assert (await aws_acl.restore(isolation(vpc, undo=True))).wrote is False
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
 @pytest.mark.parametrize("at", range(WRITES))
 async def test_a_crash_in_the_failover_changes_neither_end(vpc: Vpc, at: int, after: bool) -> None:
@@ -67,6 +68,7 @@ async def test_a_crash_in_the_failover_changes_neither_end(vpc: Vpc, at: int, af
     assert vpc.picture() == OPEN
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
 @pytest.mark.parametrize("at", range(WRITES))
 async def test_a_crash_in_the_failback_changes_neither_end(vpc: Vpc, at: int, after: bool) -> None:

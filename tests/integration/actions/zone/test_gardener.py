@@ -274,6 +274,7 @@ async def test_a_worker_that_does_not_know_the_field_is_told(
     assert (outcome.status, outcome.reason) == ("Failed", "WorkerUnaware")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
 @pytest.mark.parametrize("way", ["there", "back"])
 @pytest.mark.parametrize("which", ["garden", "seed"])

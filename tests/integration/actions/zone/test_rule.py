@@ -165,6 +165,7 @@ async def test_a_whole_life_asks_for_each_step_once(
     assert (len(counting.writes), life.deaths) == (WRITES_THERE + WRITES_BACK, 0)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("number", range(ANSWERS))
 @pytest.mark.parametrize("moment", ["decided", "taken", "carried out", "answered"])
 async def test_a_death_at_every_step_changes_neither_end(
