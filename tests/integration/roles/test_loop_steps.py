@@ -92,8 +92,8 @@ async def longest_steps(steps: list[float]) -> dict[str, float]:
     steps.clear()
     async with running(first.run):
         await eventually(lambda: len(first.owned()) == PARTITIONS, WITHIN)
-        for start in range(0, GROUPS, 100):
-            await publisher.publish_all(said[start : start + 100])
+        for start in range(0, GROUPS, 25):
+            await publisher.publish_all(said[start : start + 25])
             await asyncio.sleep(0)  # to publish is this test's own work
         await eventually(lambda: sum(map(waits, first.groups())) == GROUPS, WITHIN)
         noted("facts")
