@@ -266,7 +266,10 @@ class Group(Generic[S]):
     also_paused: tuple[Paused, ...] = ()
     """The others: each was said of other names, and ends by itself or by its own resume."""
     commanded_at: datetime | None = None
-    """When somebody last paused or resumed it."""
+    """When a person last paused or resumed it."""
+    resumed: tuple[str, datetime] | None = None
+    """The names of rules that the newest resume was said of, and when: it ends pauses that were said before, and heard
+    after it."""
     pause_ended_at: datetime | None = None
     """When its last pause ended by itself."""
     next_deadline: datetime | None = None

@@ -72,7 +72,7 @@ class GroupStore:
                 if not is_kept(group):
                     self.dropped.add((group.rule, group.object))
             elif mine(group.rule, scope_of(rule, group.object)):
-                self._keep(as_it_counts(routing, group))
+                self._keep(self._pauses.named(as_it_counts(routing, group)))
         for group in [
             group for group in self._groups.values() if group.object == self._kind_of(_key(group)).shared_object
         ]:

@@ -96,9 +96,8 @@ def _observation(rule: Rule, group: Group, fact: Observation, now: datetime, rea
 
 
 def _command(group: Group, fact: Pause | Resume) -> Group:
-    if group.commanded_at is not None and fact.observed_at < group.commanded_at:
-        return group  # somebody has said otherwise since
-    return replace(commanded(group, fact), commanded_at=fact.observed_at)
+    at = max(group.commanded_at or fact.observed_at, fact.observed_at)
+    return replace(commanded(group, fact), commanded_at=at)
 
 
 def _outcome(rule: Rule, group: Group, fact: Outcome, now: datetime) -> Group:

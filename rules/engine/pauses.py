@@ -18,7 +18,9 @@ class Pauses:
     """The pauses that apply now."""
 
     def __init__(self, stored: Iterable[Group]) -> None:
-        self._standing = {group.object: group.paused for group in stored if group.paused is not None}
+        self._standing = {
+            group.object: replace(group.paused, pattern=group.object) for group in stored if group.paused is not None
+        }
         self._resumed: dict[str, datetime] = {}
         self.dropped: set[tuple[str, str]] = set()
         """The keys of those that the last resume has ended."""
@@ -61,6 +63,11 @@ class Pauses:
             return []
         return [paused for pattern, paused in self._standing.items() if matches(pattern, rule)]
 
+    def named(self, group: Group) -> Group:
+        """Give a stored group with the names that its pauses were said of: 0.1.0 did not store them in groups."""
+        mine = self.of(group.rule)
+        return paused_by(group, mine) if group.paused is not None and not group.paused.pattern and mine else group
+
 
 def lasting(standing: Paused | None, fact: Pause) -> Paused:
     """Give the pause that stands after this word: of two the one that ends later, so that nobody's is cut short.
@@ -73,12 +80,18 @@ def lasting(standing: Paused | None, fact: Pause) -> Paused:
 
 
 def commanded(group: Group, fact: Pause | Resume) -> Group:
-    """Give the group after somebody's word. A resume ends the pauses that were said of names that it matches, no
-    others: that one rule is resumed ends no global stop."""
+    """Give the group after a person's command, whatever order they come in.
+
+    A resume ends the pauses that were said before it of names that it matches, and no others: that one rule is resumed
+    ends no global stop, also one that comes late because of another person's clock.
+    """
     standing = _standing(group)
     if isinstance(fact, Resume):
-        rest = [one for one in standing if one.pattern and not matches(fact.rule, one.pattern)]
-        return paused_by(group, rest)
+        rest = [one for one in standing if one.since > fact.observed_at or not _ends(fact.rule, one)]
+        newest = group.resumed is None or group.resumed[1] <= fact.observed_at
+        return paused_by(replace(group, resumed=(fact.rule, fact.observed_at)) if newest else group, rest)
+    if group.resumed is not None and fact.observed_at <= group.resumed[1] and matches(group.resumed[0], fact.rule):
+        return group
     of_these = next((one for one in standing if one.pattern == fact.rule), None)
     return paused_by(group, [*(one for one in standing if one is not of_these), lasting(of_these, fact)])
 
@@ -101,6 +114,10 @@ def ended(group: Group, now: datetime) -> Group:
         return group
     over = group.paused.until if not going_on else group.pause_ended_at
     return paused_by(replace(group, pause_ended_at=over), going_on)
+
+
+def _ends(pattern: str, paused: Paused) -> bool:
+    return not paused.pattern or matches(pattern, paused.pattern)
 
 
 def _standing(group: Group) -> tuple[Paused, ...]:

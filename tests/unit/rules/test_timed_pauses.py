@@ -72,14 +72,36 @@ def test_a_restart_between_forgets_no_other_pause() -> None:
     assert [action.weights for action in decision.actions] == [AWAY]  # type: ignore[union-attr]
 
 
-def test_a_pause_that_0_1_0_stored_is_ended_by_a_resume_of_its_rule() -> None:
-    """It did not store of which names it was said."""
-    old = [
-        replace(one, paused=replace(one.paused, pattern="")) for one in stored(*WELL, paused("web", at=5)) if one.paused
+def as_0_1_0_stored(*events: Event) -> list[Group]:
+    """It did not store of which names a pause was said, but as the key of the pause itself."""
+    return [
+        replace(one, paused=one.paused and replace(one.paused, pattern=""), also_paused=()) for one in stored(*events)
     ]
-    group_store = restarted(old)
+
+
+def test_a_global_stop_that_0_1_0_stored_is_not_ended_by_the_resume_of_one_rule() -> None:
+    group_store = restarted(as_0_1_0_stored(*WELL, paused(at=5), paused("web", at=6), unhealthy("a", at=10)))
+    assert group_store.apply([resumed("web", at=50)[1]], at_(50))[0].actions == ()
+    (decision,) = group_store.apply([resumed(at=60)[1]], at_(60))
+    assert [action.weights for action in decision.actions] == [AWAY]  # type: ignore[union-attr]
+
+
+def test_a_pause_that_0_1_0_stored_without_its_names_is_ended_by_a_resume() -> None:
+    groups = [one for one in as_0_1_0_stored(*WELL, paused("web", at=5)) if one.rule != PAUSES]
+    group_store = restarted(groups)
     group_store.apply([resumed("web", at=50)[1]], at_(50))
     assert [group.paused for group in group_store.groups.values()] == [None]
+
+
+def test_a_global_stop_counts_though_its_clock_is_behind_that_of_who_resumed_one_rule() -> None:
+    late = (52, paused(at=49)[1])
+    assert moves(failover(), *WELL, paused("web", at=5), resumed("web", at=50), late, unhealthy("a", at=60)) == []
+    mine = (52, paused("web", at=49)[1])
+    assert moves(failover(), *WELL, paused("web", at=5), resumed("web", at=50), mine, unhealthy("a", at=60)) == [
+        (60, AWAY)
+    ]
+    old = (52, resumed(at=4)[1])  # said before the pause, heard after it
+    assert moves(failover(), *WELL, paused(at=5), old, unhealthy("a", at=60)) == []
 
 
 def test_the_later_end_counts_whoever_says_it_first() -> None:
