@@ -64,6 +64,20 @@ async def test_again_writes_nothing(scene: Scene, member1: EmulatedCluster) -> N
     assert len(scene.writes()) == before
 
 
+async def test_what_was_taken_over_goes_back_in_one_write_and_nothing_else_is_touched(
+    scene: Scene, member1: EmulatedCluster
+) -> None:
+    """The copy whose cluster is back stays as it is; the one that took its replicas over shrinks."""
+    await scene.do(place({"member2": 5}, "member1"))
+    home, before = nginx(scene, "member1"), len(scene.writes())
+    back = place({"member1": 3, "member2": 2}, "member2", "member1", generation=2)
+    outcome = await scene.do(back.model_copy(update={"leaving": ()}))
+    assert (outcome.status, outcome.wrote) == ("Done", True), outcome.detail
+    assert nginx(scene, "member2")["spec"]["replicas"] == 2
+    assert nginx(scene, "member1") == home
+    assert [(write.cluster, write.resource) for write in scene.writes()[before:]] == [("member2", "deployments")]
+
+
 async def test_dependencies_stay_where_they_are_not_asked_for(scene: Scene, member1: EmulatedCluster) -> None:
     await scene.do(place({"member2": 1}, "member1", propagate_deps=False))
     assert scene.stands("member2") == {"Deployment/nginx"}
