@@ -1,7 +1,7 @@
 """Pages of `reactor backtest` that this page serves and links to, and the command that writes one.
 
-They lie in a folder of the settings. What stands there is shown as it is, but cut off from this page: whatever a file
-contains, its script has no cookie, reaches no API, and runs only if it is the one that the file itself names.
+They are files in a folder that the settings name. Each is served unchanged and sandboxed: its script has no cookie and
+reaches no API, and it runs only if its hash is the one that the file itself names.
 """
 
 from __future__ import annotations

@@ -89,8 +89,10 @@ def _budget(name: str, guards: Guards, rules: Sequence[Rule]) -> LimiterRule:
     peers: list[str] = []
     if guards.counts_peers:
         peers = [guards.peers] if guards.peers is not None else [peer for rule in rules for peer in rule.default_peers]
-        if not peers:  # a kind's mistake: it would act without a limit
-            raise NotImplementedError(f"default_peers of {type(rules[0]).__name__} is empty: its guards count nobody")
+        if not peers:  # a mistake in the code of a kind: it would act without a limit
+            raise NotImplementedError(
+                f"default_peers of {type(rules[0]).__name__} is empty: its guards would count no target"
+            )
     return LimiterRule(
         name=f"@{name}", guards=guards, guarded=tuple(rule.name for rule in rules), peers=tuple(dict.fromkeys(peers)),
         signals=rules[0].signals if name.startswith("rule.") else None,

@@ -62,7 +62,7 @@ def _runs(of: Curve) -> Iterator[Run]:
         if run is None:
             run = begin, end, low, high
             continue
-        # A sample stands until the next one, so what begins before that goes on from there without a gap.
+        # A sample counts until the next one, so a part that begins before that has no gap.
         until = begin if begin - run[1] < reach else run[1]
         if until == begin and run[2:] == (low, high):
             run = run[0], end, low, high

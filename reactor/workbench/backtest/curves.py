@@ -45,7 +45,7 @@ class Curve:
     until: float
     """Seconds since 1970, as is `first`."""
     step: float = 0.0
-    """Seconds for which a sample stands: until the next one is asked for."""
+    """Seconds for which a sample counts: until the next one is asked for."""
     near: tuple[NearSpan, ...] = ()
     """When samples are kept one by one, sorted. The columns have the others."""
     samples: dict[float, tuple[float, float]] = field(default_factory=dict)

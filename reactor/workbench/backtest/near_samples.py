@@ -1,7 +1,7 @@
 """Which samples a curve keeps one by one: those around each change of a target's health.
 
 The rest of a curve is folded into columns, each ten minutes of a week. Near an outage of eight minutes that is too
-coarse: whoever looks closer wants to see when the metric rose, and when the rule saw it.
+coarse to show when the metric rose, and when the rule saw it.
 """
 
 from __future__ import annotations

@@ -44,7 +44,7 @@ def trade(points: Sequence[tuple[str, float, int]], unit: str) -> str:
 
 
 def _apart(points: Sequence[tuple[str, float, int]], places: Sequence[Place]) -> list[Place]:
-    """Give where each value is written: beside its point, and further to the right where another one stands."""
+    """Give where each value is written: beside its point, and further to the right where another value is."""
     taken: list[tuple[float, float, float]] = []
     for (value, _, _), (x, y) in zip(points, places, strict=True):
         begin, line, width = x + 7, y - 6, LETTER * len(value)

@@ -49,7 +49,7 @@ def desire(
 
 
 def _vanished(group: WorkloadGroup, state: WorkloadState, now: datetime) -> DesiredState:
-    """The workload is gone; whoever took it away hears what was begun for it elsewhere, also after it has ended."""
+    """Say that the workload is gone, and on which clusters a placement of it had begun, also after that has ended."""
     placing = [entry.action for entry in group.outbox if isinstance(entry.action, Place) and entry.action.leaving]
     begun = {name for action in placing for name in action.clusters}
     said = group.held if group.held is not None and group.held.reason == Held.WORKLOAD_NOT_FOUND else None

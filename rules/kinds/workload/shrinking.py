@@ -69,14 +69,14 @@ def _smaller(view: Inputs, sizes: Mapping[str, int], since: datetime) -> Planned
 
 
 def _on_their_way(group: WorkloadGroup) -> Iterator[Mapping[str, int]]:
-    """The placements that make copies smaller, of which nobody knows whether they are carried out."""
+    """Give the placements that make copies smaller and whose outcome is not known."""
     for entry in group.outbox:
         if isinstance(entry.action, Place) and not entry.action.leaving:
             yield entry.action.clusters
 
 
 def as_it_may_be(group: WorkloadGroup) -> WorkloadState:
-    """Give the state in which copies that are being made smaller are so: whether they are yet nobody knows."""
+    """Give the state as if each placement that makes copies smaller, and whose outcome is not known, were done."""
     copies = dict(group.state.copies)
     for flying in _on_their_way(group):
         for name in flying.keys() & copies.keys():
