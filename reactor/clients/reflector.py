@@ -192,10 +192,10 @@ class Reflector:
         while True:
             began = _now()
             try:
-                while self._must_list(_now()):
+                while self._must_list(began):
                     await self._list()
                     began = _now()
-                if await self._watched() and _now() - began < SHORT_SECONDS:
+                if await self._watched(self._seconds_to_watch(began)) and _now() - began < SHORT_SECONDS:
                     raise ApiUnavailable(f"{self._where}: the watch ended at once")
             except (Retryable, Terminal) as error:
                 await self._failed(error, lasted=_now() - began)
@@ -213,9 +213,9 @@ class Reflector:
         """Whether the last LIST was so long ago that no more objects a second are read than for healing."""
         return _now() - self._listed_at >= RELIST_SECONDS_EACH * len(self._stored)
 
-    async def _watched(self) -> bool:
-        """Follow one watch. Gives whether it ended by itself, and not because a look is wanted."""
-        self._watching = asyncio.create_task(self._watch())
+    async def _watched(self, seconds: float) -> bool:
+        """Follow one watch, asked for so long. Gives whether it ended by itself, and not because a look is wanted."""
+        self._watching = asyncio.create_task(self._watch(ceil(seconds)))
         try:
             await self._watching
         except asyncio.CancelledError:
@@ -296,11 +296,11 @@ class Reflector:
             ObjectChange(ChangeType.MODIFIED if known else ChangeType.ADDED, found[key].object, unbroken=False)
         )
 
-    async def _watch(self) -> None:
+    async def _watch(self, seconds: int) -> None:
         """Follow one watch to its end."""
         query = {
             "watch": "true", "allowWatchBookmarks": "true", "resourceVersion": self._version or "",
-            "timeoutSeconds": f"{ceil(self._seconds_to_watch)}", **self._selector,
+            "timeoutSeconds": f"{seconds}", **self._selector,
         }  # fmt: skip
         async with self._api.stream(self._path, query, idle_seconds=self._idle_seconds) as lines:
             self._opened_at = _now()
@@ -322,9 +322,8 @@ class Reflector:
             finally:
                 self._opened_at, self._telling = None, False
 
-    @property
-    def _seconds_to_watch(self) -> float:
-        left = AGAIN_SECONDS if self._doubt.keys else self._listed_at + self.relist_seconds - _now()
+    def _seconds_to_watch(self, now: float) -> float:
+        left = AGAIN_SECONDS if self._doubt.keys else self._listed_at + self.relist_seconds - now
         return max(min(self._watch_seconds, left), SHORTEST_SECONDS)
 
     async def _event(self, kind: str, found: JsonObject) -> None:

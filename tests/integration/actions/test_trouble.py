@@ -135,7 +135,7 @@ async def test_a_write_that_took_effect_after_we_gave_up_is_not_doubled(
     east.create(split(STANDS))
     east.faults.add(Fault(Delay(5, answered_late=True), verb="patch", resource="trafficsplits", count=1))
     with monkeypatch.context() as impatient:
-        impatient.setattr("reactor.actions.conditional_write.SETTLE_SECONDS", 0.5)
+        impatient.setattr("reactor.actions.conditional_write.SETTLE_SECONDS", 3.0)
         first = await carry_out(api, set_weights(FAILOVER), Clock())
     again = await carry_out(api, set_weights(FAILOVER), Clock())
     assert [(first.status, first.wrote), (again.status, again.wrote)] == [("Failed", False), ("Done", False)]

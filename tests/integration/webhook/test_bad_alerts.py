@@ -76,13 +76,13 @@ async def cut(receiver: Reception, head: bytes, drop: bytes) -> bytes:
 
 
 async def test_a_body_that_drips_is_cut() -> None:
-    async with reception(body_seconds=0.1) as receiver:
+    async with reception(body_seconds=0.5) as receiver:
         assert (await cut(receiver, HEAD + b"Content-Length: 100000\r\n\r\n", b" ")).startswith(b"HTTP/1.1 408 ")
         assert (await receiver.post(body(alert())))[0] == 200
 
 
 async def test_headers_that_drip_are_cut(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(role, "HEADER_SECONDS", 0.1)
+    monkeypatch.setattr(role, "HEADER_SECONDS", 0.5)
     async with reception() as receiver:
         assert await cut(receiver, b"POST /v1/alerts/am HTTP/1.1\r\nX: ", b"x") == b""
         assert (await receiver.post(body(alert())))[0] == 200

@@ -121,7 +121,7 @@ def exceeded(limit: str) -> float:
 
 async def test_each_limit_of_a_post_is_answered_and_counted_by_its_name() -> None:
     three = body(alert("a"), alert("b"), alert("c"))
-    async with reception(max_body_bytes=4096, max_alerts_per_post=2, body_seconds=0.05) as receiver:
+    async with reception(max_body_bytes=4096, max_alerts_per_post=2, body_seconds=0.5) as receiver:
         before = {name: exceeded(name) for name in ("maxBodyBytes", "maxAlertsPerPost", "depth", "bodySeconds")}
         assert (await receiver.post(b" " * 4097))[0] == 413
         assert (await receiver.post(three))[0] == 413
@@ -145,7 +145,7 @@ async def test_two_lengths_are_400(receiver: Reception) -> None:
 
 
 async def test_a_slow_body_is_cut() -> None:
-    async with reception(body_seconds=0.05) as receiver:
+    async with reception(body_seconds=0.5) as receiver:
         head = b"POST /v1/alerts/am HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n"
         got = await receiver.raw(head + b"Content-Length: 100\r\n\r\n{")
         assert got.startswith(b"HTTP/1.1 408 ")
@@ -153,7 +153,7 @@ async def test_a_slow_body_is_cut() -> None:
 
 
 async def test_slow_headers_are_cut(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(role, "HEADER_SECONDS", 0.05)
+    monkeypatch.setattr(role, "HEADER_SECONDS", 0.5)
     async with reception() as receiver:
         assert await receiver.raw(b"POST /v1/alerts/am HTTP/1.1\r\nHost: ") == b""
         assert (await receiver.post(ONE))[0] == 200

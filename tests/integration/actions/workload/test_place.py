@@ -258,7 +258,7 @@ async def test_one_cluster_that_refuses_keeps_no_other_from_its_copy(scene: Scen
 async def test_a_target_that_does_not_answer_is_unreachable(
     scene: Scene, member1: EmulatedCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("reactor.actions.workload.place.SETTLE_SECONDS", 0.5)
+    monkeypatch.setattr("reactor.actions.workload.place.SETTLE_SECONDS", 4.0)
     scene.members["member2"].faults.add(Fault(Hang()))
     outcome = await scene.do(place({"member2": 1, "member3": 1}, "member1"))
     assert (outcome.status, outcome.reason, scene.stands("member3")) == ("Failed", "ClusterUnreachable", ALL)
