@@ -27,12 +27,15 @@ from rules import catalog, loader  # noqa: E402
 from rules.core.reasons import SENTENCES, Because, Held  # noqa: E402
 from rules.rehearsal.testing import model as testfile  # noqa: E402
 from rules.rulefile import guards, model, sources  # noqa: E402
+from scripts import reference_examples as examples  # noqa: E402
+from scripts import reference_settings, reference_words  # noqa: E402
 
 FOLDER = ROOT / "docs" / "reference"
 HEAD = "<!-- Written by scripts/gen-rule-reference.py: change the source, not this page. -->\n"
 ABOUT_RULES = """One rule file is one YAML document: `apiVersion: reactor/v1`, `sources` (where health comes from) and
 `rules` (what to do about it). Durations are numbers of seconds. `reactor check` finds every mistake, `reactor schema`
-prints the JSON Schema of all this for editors."""
+prints the JSON Schema of all this for editors. Each example is from a
+[whole file](../examples/keys/TrafficFailover.yaml) that a test loads; a long one is only there."""
 ABOUT_GUARDS = """Limits of what rules may do: on a rule under `guards`, or for several rules under the file's `guards`.
 None of them stops a step back to safety."""
 ABOUT_TESTS = """A test file is one YAML document beside its rule file (`shop.yaml`, `shop_test.yaml`):
@@ -120,8 +123,8 @@ def meanings(cls: type[BaseModel]) -> Mapping[str, str]:
 
 
 def table(cls: type[BaseModel], schema: Schema, *, without: type[BaseModel] | None = None) -> Iterator[str]:
-    """One row for each key: name, type, default, meaning."""
-    yield "| key | type | default | meaning |\n| --- | --- | --- | --- |"
+    """One row for each key: name, type, default, example, meaning."""
+    yield reference_words.HEAD
     properties, required = schema["properties"], schema.get("required", ())
     for name, field in cls.model_fields.items():
         key = field.alias or name
@@ -129,8 +132,16 @@ def table(cls: type[BaseModel], schema: Schema, *, without: type[BaseModel] | No
             without is not None and name in without.model_fields and not _other(cls, without, name)
         ):
             continue
-        default = "required" if key in required else _default(properties[key].get("default"))
-        yield f"| `{key}` | {_escaped(_type(properties[key]))} | {default} | {_escaped(_meaning(cls, name, key))} |"
+        default = reference_words.default(properties[key], required=key in required)
+        of_type = reference_words.type_of(properties[key], _linked)
+        example = examples.of(cls, key, properties[key].get("default"))
+        yield reference_words.row(key, of_type, default, example, _meaning(cls, name, key))
+
+
+def _linked(name: str) -> str | Schema:
+    if name in REASONS:
+        return "[a reason](reasons.md)"
+    return definitions()[name] if "enum" in definitions()[name] else f"[{name}](#{name.lower()})"
 
 
 def _meaning(cls: type[BaseModel], name: str, key: str) -> str:
@@ -144,56 +155,6 @@ def _other(cls: type[BaseModel], base: type[BaseModel], name: str) -> bool:
     return cls.model_fields[name].default != base.model_fields[name].default or (
         cls.model_fields[name].is_required() != base.model_fields[name].is_required()
     )
-
-
-def _escaped(text: str) -> str:
-    return text.replace("|", "\\|")
-
-
-def _default(value: Any) -> str:
-    if value is None:
-        return "none"
-    if value in ([], {}, ""):
-        return "empty"
-    if isinstance(value, bool):
-        return f"`{str(value).lower()}`"
-    if isinstance(value, float) and value.is_integer():
-        return f"`{int(value)}`"
-    return f"`{value}`"
-
-
-def _type(schema: Schema) -> str:
-    """A JSON Schema type in a few words."""
-    if "$ref" in schema:
-        name = schema["$ref"].rpartition("/")[2]
-        if name in REASONS:
-            return "[a reason](reasons.md)"
-        return _type(definitions()[name]) if "enum" in definitions()[name] else f"[{name}](#{name.lower()})"
-    if members := schema.get("anyOf") or schema.get("oneOf"):
-        return " or ".join(dict.fromkeys(_type(one) for one in members if one.get("type") != "null"))
-    if "enum" in schema or "const" in schema:
-        return ", ".join(f"`{word}`" for word in schema.get("enum", [schema.get("const")]))
-    match schema.get("type"):
-        case "array":
-            return f"list of {_type(schema.get('items', {}))}"
-        case "object":
-            values = schema.get("additionalProperties")
-            return f"mapping to {_type(values)}" if isinstance(values, dict) and values else "mapping"
-        case "number" | "integer" as kind:
-            return _number(schema, "whole number" if kind == "integer" else "number")
-        case "boolean":
-            return "`true`, `false`"
-        case "string":
-            longest = schema.get("maxLength")
-            return f"text, at most {longest:,}" if longest else "text"
-    return "anything"
-
-
-def _number(schema: Schema, what: str) -> str:
-    low, high = schema.get("minimum"), schema.get("maximum")
-    if (above := schema.get("exclusiveMinimum")) is not None:
-        return f"{what}, more than {above:g}" + (f" to {high:,}" if high is not None else "")
-    return f"{what}, {low:g} to {high:,}" if low is not None and high is not None else what
 
 
 def rule_file() -> str:
@@ -238,6 +199,8 @@ class _Page:
     ) -> None:
         self.shown.add(cls)
         self.say(f"\n### {cls.__name__}\n", _says(cls))
+        if whole := [path.name for path in examples.files() if path.stem.partition("-")[0] == cls.__name__]:
+            self.say(f"Whole files: {', '.join(f'[{name}](../examples/keys/{name})' for name in whole)}.\n")
         if beside is not None:
             self.say(f"Besides the keys of [{beside.__name__}](#{beside.__name__.lower()}):\n")
         self.say(*table(cls, definitions()[cls.__name__], without=without))
@@ -291,12 +254,17 @@ def command_line() -> str:
     return "\n".join(out)
 
 
+def settings() -> str:
+    """docs/reference/settings.md."""
+    return reference_settings.page(HEAD)
+
+
 def _help(command: click.Command, context: click.Context) -> str:
     context.terminal_width = 100  # the same on every terminal
     return "\n".join(line.rstrip() for line in command.get_help(context).splitlines())
 
 
-PAGES = {"rule-file.md": rule_file, "reasons.md": reasons, "cli.md": command_line}
+PAGES = {"rule-file.md": rule_file, "settings.md": settings, "reasons.md": reasons, "cli.md": command_line}
 
 
 def main() -> None:

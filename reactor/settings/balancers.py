@@ -20,10 +20,11 @@ class HAProxySettings(SettingsPart):
     """One HAProxy process, through its Runtime API: the weights of the servers of one backend."""
 
     kind: Literal["HAProxy"]
+    """HAProxy: weights of servers of a backend."""
     socket: Path | None = None
     """Its `stats socket`, with `level admin`; or `address`."""
     address: str | None = None
-    """host:port of a `stats socket` on TCP. It knows no password: whoever reaches it may do anything with HAProxy."""
+    """host:port of a `stats socket` on TCP. Without a password: each client that reaches it may do all."""
     backend: Word
     """The backend (or listen section) whose servers are meant; `service` in rules is a server's name."""
     every_seconds: Every = 2
@@ -47,6 +48,7 @@ class WebhookSettings(SettingsPart):
     """Anything of your own that keeps weights, and answers GET and signed POST at one URL."""
 
     kind: Literal["Webhook"]
+    """Webhook: a server of your own."""
     url: HttpUrl
     """Where it answers. Not with a password in it."""
     secret: SecretStr | None = None
@@ -80,11 +82,13 @@ class Route53Settings(SettingsPart):
     """Weighted records of one name and type in Amazon Route 53. Needs the extra `aws`."""
 
     kind: Literal["Route53"]
+    """Route53: weighted records."""
     hosted_zone: Annotated[str, StringConstraints(pattern=r"^[A-Z0-9]+$", max_length=64)]
     """The hosted zone's id."""
     record: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9*_.-]+$", max_length=255)]
     """The records' name, as `shop.example.com`; `service` in rules is a record's set identifier."""
     type: Literal["A", "AAAA", "CNAME"]
+    """The records' type."""
     every_seconds: Every = 15
     """How often they are read. Amazon allows an account five requests a second in all."""
 
@@ -93,6 +97,7 @@ class TargetGroupsSettings(SettingsPart):
     """The target groups that one listener rule of an Application Load Balancer forwards to. Needs the extra `aws`."""
 
     kind: Literal["TargetGroups"]
+    """TargetGroups: weights of a listener rule."""
     rule_arn: Annotated[
         str, StringConstraints(pattern=r"^arn:[a-z-]+:elasticloadbalancing:[a-z0-9-]+:\d+:listener-rule/app/\S+$")
     ]

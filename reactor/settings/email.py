@@ -19,6 +19,7 @@ class Email(SettingsPart):
     """An SMTP server that takes mails in, and the addresses."""
 
     host: Annotated[str, Field(min_length=1, max_length=253, pattern=r"^[A-Za-z0-9.:_-]+$")]
+    """The SMTP server."""
     port: Annotated[int, Field(ge=1, le=65_535)] | None = None
     """Default: 587, with `tls: Implicit` 465, with `tls: None` 25."""
     tls: Literal["StartTls", "Implicit", "None"] = "StartTls"
@@ -28,9 +29,11 @@ class Email(SettingsPart):
     user: str | None = None
     """With it the reactor logs in."""
     password_file: Path | None = None
+    """A file with the password of `user`."""
     sender: Annotated[str, Field(alias="from", max_length=320)]
     """`reactor@example.com`, or `Alert reactor <reactor@example.com>`."""
     to: Annotated[tuple[Annotated[str, Field(max_length=320)], ...], Field(min_length=1, max_length=50)]
+    """Each address gets each mail."""
 
     @property
     def server_port(self) -> int:

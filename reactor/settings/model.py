@@ -41,8 +41,11 @@ class BusSettings(SettingsPart):
     nkey_seed_file: Path | None = None
     """A file with an nkey's seed."""
     user: str | None = None
+    """The user of the NATS server, with password or passwordFile."""
     password: SecretStr | None = None
+    """Better in a file: passwordFile."""
     password_file: Path | None = None
+    """A file with the password of `user`."""
     inbox_prefix: Annotated[str, Field(pattern=r"^_INBOX[A-Za-z0-9_-]*$", max_length=64)] | None = None
     """Of our inboxes, for the server's permissions. Default: `_INBOX_` and the user; `_INBOX` without one."""
     ca_file: Path | None = None
@@ -50,6 +53,7 @@ class BusSettings(SettingsPart):
     cert_file: Path | None = None
     """Our own certificate, where the server asks for one."""
     key_file: Path | None = None
+    """The key of certFile."""
     replicas: Annotated[int, Field(ge=1, le=5)] = 1
     """Copies of each stream: 3 in a cluster."""
     partitions: Annotated[int, Field(ge=1, le=1024)] = 64
@@ -100,12 +104,14 @@ class BusSettings(SettingsPart):
 
 
 class HealthSettings(Listener):
-    """The HTTP server for /livez, /readyz and /metrics alone: whatever befalls the receiver's does not reach it."""
+    """The HTTP server for /livez, /readyz and /metrics alone: trouble at the receiver does not reach it."""
 
     listen: str | None = None
     """host:port. Default: the receiver's host, and the port after the receiver's; a free one where that is 0."""
     max_connections: Annotated[int, Field(ge=1, le=100_000)] = 100
+    """As for the receiver."""
     max_connections_per_peer: Annotated[int, Field(ge=1, le=100_000)] = 50
+    """The same for those of one address."""
 
     @field_validator("listen")
     @classmethod
@@ -123,9 +129,13 @@ class Receiver(Listener):
     bearer_token_files: tuple[Path, ...] = ()
     """Any of these tokens is accepted: two at once allow rotation. Read again when they change."""
     basic_user: str | None = None
+    """Basic authentication: the user, with basicPasswordFile."""
     basic_password_file: Path | None = None
+    """A file with the password of basicUser."""
     tls_cert_file: Path | None = None
+    """With it and tlsKeyFile the listener speaks TLS. Read again when it changes."""
     tls_key_file: Path | None = None
+    """The key of tlsCertFile."""
     client_ca_file: Path | None = None
     """With it, only clients with a certificate of this CA may post."""
     max_body_bytes: Annotated[int, Field(ge=1024, le=256 << 20)] = 32 << 20
@@ -180,13 +190,19 @@ class Endpoint(SettingsPart):
     """A Prometheus or an Alertmanager."""
 
     url: HttpUrl
+    """Its address, without `/api/…`."""
     bearer_token_file: Path | None = None
+    """A file with the token of each request."""
     basic_user: str | None = None
+    """Basic authentication: the user, with basicPasswordFile."""
     basic_password_file: Path | None = None
+    """A file with the password of basicUser."""
     ca_file: Path | None = None
+    """The CA of its certificate. Default: the system's."""
     proxy_url: HttpUrl | None = None
     """An HTTP proxy on the way there. HTTP_PROXY and its like in the environment count for none of our clients."""
     timeout_seconds: Annotated[float, Field(gt=0, le=300)] = 10
+    """For each request, the wait for a free place of queriesAtOnce included."""
     max_series: Annotated[int, Field(ge=1, le=1_000_000)] = 10_000
     """A result with more series, or a list of more alerts, is an error, not a flood."""
     max_bytes: Annotated[int, Field(ge=1024, le=1 << 30)] | None = None
@@ -201,12 +217,17 @@ class ClusterSettings(SettingsPart):
     """A Kubernetes cluster. With neither key: the cluster that the process runs in."""
 
     kubeconfig: Path | None = None
+    """A kubeconfig file. Default: the service account of the Pod."""
     context: str | None = None
+    """A context of it. Default: its current one."""
     labels: dict[str, str] = Field(default_factory=dict)
     """What placement may select it by; so are the next three."""
     region: str = ""
+    """For spreadByField and fieldSelector."""
     zone: str = ""
+    """For spreadByField and fieldSelector."""
     provider: str = ""
+    """For spreadByField and fieldSelector."""
 
 
 class Karmada(SettingsPart):
@@ -229,15 +250,18 @@ class Notifier(SettingsPart):
     """Where people are told."""
 
     kind: Literal["webhook", "slack", "pagerduty", "opsgenie", "alertmanager", "email", "log"] = "log"
+    """How. log: a line in the log of the reactor, and no more."""
     url: SecretStr | None = None
     """webhook, slack: all of it. alertmanager: without /api/v2/alerts. pagerduty, opsgenie: where it is another than
     the usual one, as in Europe."""
     url_file: Path | None = None
+    """A file with the url. Read again for each message."""
     proxy_url: HttpUrl | None = None
     """An HTTP proxy on the way there."""
     key: SecretStr | None = None
     """pagerduty: the integration's routing key (Events API v2). opsgenie: the API integration's key."""
     key_file: Path | None = None
+    """A file with the key. Read again for each message."""
     email: Email | None = None
     """email: the server that takes it, and the addresses."""
 
@@ -289,24 +313,35 @@ class Settings(BaseSettings):
     )  # fmt: skip
 
     bus: BusSettings = BusSettings()
+    """The NATS server."""
     receiver: Receiver = Receiver()
+    """Where webhooks are taken."""
     health: HealthSettings = HealthSettings()
+    """Where /livez, /readyz and /metrics are answered."""
     web: Web = Web()
+    """The page and its API."""
     audit: AuditSettings = AuditSettings()
+    """How the audit is signed."""
     tracing: Tracing | None = None
     """Where OpenTelemetry traces go; null: nowhere."""
     prometheus: dict[str, Endpoint] = {}
+    """Each Prometheus, by the name that rule files use."""
     alertmanager: dict[str, Endpoint] = {}
+    """Each Alertmanager, to ask it which alerts fire: all of a cluster, each with its own address."""
     clusters: dict[str, ClusterSettings] = {}
+    """Each Kubernetes cluster, by the name that rule files use."""
     load_balancers: dict[KubeName, LoadBalancer] = {}
-    """What rules move that stands in no cluster: `route: {kind: HAProxy, name: edge}` is the entry `edge`."""
+    """What rules move outside of clusters: `route: {kind: HAProxy, name: edge}` is the entry `edge`."""
     route_kinds: dict[Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9]*$", max_length=63)], CustomRouteKind] = {}
     """Kinds of routes that are not built in, by the name that rules give as `customKind`."""
     karmada: Karmada = Karmada()
+    """The Karmada control plane."""
     aws: AwsAccess = AwsAccess()
+    """The way to Amazon's APIs."""
     create_namespaces: bool = False
     """Whether a workload may bring its namespace along to a cluster that lacks it."""
     notifiers: dict[str, Notifier] = {}
+    """Where people are told, by the name that rules give under `notify`."""
     rule_files: tuple[str, ...] = ()
     """Paths or globs."""
     health_scripts: tuple[Literal["lua", "cel"], ...] = ()
@@ -314,7 +349,9 @@ class Settings(BaseSettings):
     name: str | None = None
     """This process's name among its peers. Default: host name and process id."""
     log_format: Literal["logfmt", "json"] = "logfmt"
+    """The form of log lines on stderr."""
     log_level: Literal["debug", "info", "warning", "error"] = "info"
+    """The lowest level that is logged."""
     concurrency: Annotated[int, Field(ge=1, le=256)] = 64
     """How many actions one executor carries out at once."""
 

@@ -41,8 +41,11 @@ class WebGrant(SettingsPart):
     """What people may do whom a proxy or a cluster names."""
 
     role: WebRole
+    """view, approve or operate, as for `users`."""
     users: tuple[str, ...] = ()
+    """Names of people, as the proxy or the cluster gives them."""
     groups: tuple[str, ...] = ()
+    """Names of groups: all of their members."""
 
 
 class WebProxy(SettingsPart):
@@ -51,6 +54,7 @@ class WebProxy(SettingsPart):
     addresses: Annotated[tuple[IPv4Network | IPv6Network, ...], Field(min_length=1)]
     """Where its requests come from: `10.1.2.3/32`."""
     user_header: Annotated[str, Field(pattern=r"^[A-Za-z0-9-]+$")] = "X-Forwarded-User"
+    """The header with the name of who asks."""
     groups_header: Annotated[str, Field(pattern=r"^[A-Za-z0-9-]+$")] = "X-Forwarded-Groups"
     """Groups, parted by commas."""
 
@@ -91,7 +95,9 @@ class Web(Listener):
     """A folder with pages that `reactor backtest --html` wrote. Who may view may read them, and a rule's page links
     to those that have the rule."""
     tls_cert_file: Path | None = None
+    """With it and tlsKeyFile the page is served with TLS. Read again when it changes."""
     tls_key_file: Path | None = None
+    """The key of tlsCertFile."""
 
     @field_validator("users")
     @classmethod
