@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 from enum import StrEnum
-from typing import Annotated, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, StringConstraints
 from pydantic.alias_generators import to_camel
@@ -94,6 +94,19 @@ class ActionMessage(Message):
     @property
     def summary(self) -> str:
         """What the action does, in one line for people."""
+        raise NotImplementedError
+
+    @property
+    def shown(self) -> dict[str, Any]:
+        """What `reactor simulate` prints of it and rule tests expect, by the keys that both use, in this order."""
+        raise NotImplementedError
+
+    @property
+    def peers(self) -> frozenset[str]:
+        """Whom carrying it out writes to: clusters by name, `loadBalancer <name>`, `notifier <name>`, `Karmada`.
+
+        One that does not answer holds up its own actions and no others. Empty: only the bus.
+        """
         raise NotImplementedError
 
 

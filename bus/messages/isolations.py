@@ -69,3 +69,12 @@ class ZoneStep(ActionMessage):
     @property
     def summary(self) -> str:
         return f"{'undo' if self.undo else 'do'} {self.step} of {self.phase} on {self.object}"
+
+    @property
+    def shown(self) -> dict[str, Any]:
+        said = {"phase": self.phase, "status": self.status, "step": self.step}
+        return said | {"undo": True} if self.undo else said
+
+    @property
+    def peers(self) -> frozenset[str]:
+        return frozenset({self.cluster})

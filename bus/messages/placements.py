@@ -161,6 +161,14 @@ class Place(WorkloadAction):
     def summary(self) -> str:
         return f"place {self.object} on {placed(self.clusters)}"
 
+    @property
+    def shown(self) -> dict[str, Any]:
+        return {"clusters": self.clusters}
+
+    @property
+    def peers(self) -> frozenset[str]:
+        return _peers(self.carrier, *self.clusters)
+
 
 class Evict(WorkloadAction, Eviction):
     """The workload leaves this cluster, in this way."""
@@ -178,6 +186,16 @@ class Evict(WorkloadAction, Eviction):
     def summary(self) -> str:
         return f"evict {self.object} from {self.from_} ({self.purge_mode})"
 
+    @property
+    def shown(self) -> dict[str, Any]:
+        said = {"from": self.from_, "purgeMode": self.purge_mode}
+        grace = self.grace_period_seconds
+        return said if grace is None else said | {"gracePeriodSeconds": grace}
+
+    @property
+    def peers(self) -> frozenset[str]:
+        return _peers(self.carrier, self.from_)
+
 
 class Purge(WorkloadAction):
     """Remove the copy in this cluster."""
@@ -190,6 +208,14 @@ class Purge(WorkloadAction):
     def summary(self) -> str:
         return f"purge {self.object} from {self.from_}"
 
+    @property
+    def shown(self) -> dict[str, Any]:
+        return {"from": self.from_}
+
+    @property
+    def peers(self) -> frozenset[str]:
+        return _peers(self.carrier, self.from_)
+
 
 class CancelEviction(WorkloadAction):
     """The copy in this cluster stays after all."""
@@ -201,6 +227,14 @@ class CancelEviction(WorkloadAction):
     @property
     def summary(self) -> str:
         return f"keep {self.object} on {self.from_} after all"
+
+    @property
+    def shown(self) -> dict[str, Any]:
+        return {"from": self.from_}
+
+    @property
+    def peers(self) -> frozenset[str]:
+        return _peers(self.carrier, self.from_)
 
 
 class SetTaints(ActionMessage):
@@ -218,6 +252,18 @@ class SetTaints(ActionMessage):
     def summary(self) -> str:
         keys = ", ".join(f"{taint.key}:{taint.effect}" for taint in self.taints) or "none"
         return f"set the taints of {self.object} to {keys}"
+
+    @property
+    def shown(self) -> dict[str, Any]:
+        return {"taints": [one.model_dump(mode="json", include={"key", "value", "effect"}) for one in self.taints]}
+
+    @property
+    def peers(self) -> frozenset[str]:
+        return _peers(self.carrier)  # on plain clusters taints are kept on the bus
+
+
+def _peers(carrier: Carrier, *clusters: str) -> frozenset[str]:
+    return frozenset({"Karmada"} if carrier == "Karmada" else clusters)
 
 
 def placed(clusters: Mapping[str, int]) -> str:

@@ -70,6 +70,14 @@ class Notify(ActionMessage):
     def summary(self) -> str:
         return self.message
 
+    @property
+    def shown(self) -> dict[str, Any]:
+        return {"message": self.message}
+
+    @property
+    def peers(self) -> frozenset[str]:
+        return frozenset(f"notifier {name}" for name in self.to)
+
 
 class Hold(Message):
     """The rule would act or may have to, and does not: with the reason."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar, Literal, Self, get_args
+from typing import Annotated, Any, ClassVar, Literal, Self, get_args
 
 from pydantic import AwareDatetime, Field, StringConstraints, model_validator
 
@@ -110,3 +110,11 @@ class SetWeights(ActionMessage):
     def summary(self) -> str:
         weights = ", ".join(f"{name}={weight}" for name, weight in self.weights.items())
         return f"set {self.object} to {weights}"
+
+    @property
+    def shown(self) -> dict[str, Any]:
+        return {"weights": self.weights}
+
+    @property
+    def peers(self) -> frozenset[str]:
+        return frozenset({self.route.cluster or f"loadBalancer {self.route.name}"})

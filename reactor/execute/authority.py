@@ -5,23 +5,11 @@ The bus keeps others from publishing actions. This is the second look, by the ru
 
 from __future__ import annotations
 
-from bus.messages import (
-    Action,
-    CancelEviction,
-    Evict,
-    Mode,
-    Notify,
-    Place,
-    Purge,
-    SetTaints,
-    SetWeights,
-    ZoneStep,
-)
+from bus.messages import Action, Mode, Notify
 from rules.catalog import kind_of
 from rules.engine.outbox import mode_of
 from rules.engine.retention import covers
 from rules.engine.routing import Routing
-from rules.rulefile.isolation import ZoneIsolation
 from rules.rulefile.model import Rule
 
 
@@ -38,7 +26,7 @@ def refusal(routing: Routing, action: Action) -> str:
         return f"rule {rule.name} is in mode {rule.mode} here"
     if not isinstance(action, kind_of(rule).actions):
         return f"rule {rule.name} never asks for {type(action).__name__}"
-    if (written := _written(rule, action)) != action.object:
+    if (written := kind_of(rule).written(rule, action)) != action.object:
         return f"the action is said to be on {action.object}, and would write to {written}"
     return "" if _owns(rule, action.object) else f"rule {rule.name} does not speak of {action.object} here"
 
@@ -49,21 +37,6 @@ def _notify(rule: Rule, action: Notify) -> str:
     if unknown := sorted({*action.to} - {*rule.notify}):
         return f"rule {rule.name} does not notify {', '.join(unknown)} here"
     return ""
-
-
-def _written(rule: Rule, action: Action) -> str:
-    """The object that the action's own fields lead to."""
-    match action:
-        case SetWeights():
-            return action.route.object
-        case SetTaints():
-            return f"cluster/{action.cluster}"
-        case ZoneStep():
-            known = isinstance(rule, ZoneIsolation) and action.cluster == rule.cluster_name
-            return f"{rule.object}/{action.zone}" if known and isinstance(rule, ZoneIsolation) else action.cluster
-        case Place() | Evict() | Purge() | CancelEviction():
-            return action.workload.object
-    return action.object
 
 
 def _owns(rule: Rule, object_: str) -> bool:

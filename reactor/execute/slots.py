@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager
 from weakref import WeakValueDictionary
 
-from bus.messages import Action, Notify, Outcome, Place, SetTaints, SetWeights, ZoneStep
+from bus.messages import Action, Outcome, ZoneStep
 from reactor.actions.outcomes import Waited
 from reactor.runtime import telemetry
 from reactor.runtime.clock import Clock
@@ -26,26 +26,6 @@ BUSY_SECONDS = 0.5
 TIMED_OUT_SECONDS = 2.5
 """An API that did not answer in so long has timed out; one that refused at once has answered."""
 _UNAVAILABLE = frozenset({"ApiUnavailable", "ClusterUnreachable", "NotifierUnavailable"})
-
-
-def peers_of(action: Action) -> frozenset[str]:
-    """Give whom an action writes to: clusters, load balancers, the Karmada control plane, notifiers."""
-    match action:
-        case Notify():
-            return frozenset(f"notifier {name}" for name in action.to)
-        case SetWeights():
-            return frozenset({action.route.cluster or f"loadBalancer {action.route.name}"})
-        case ZoneStep():
-            return frozenset({action.cluster})
-    if action.carrier == "Karmada":
-        return frozenset({"Karmada"})
-    match action:
-        case SetTaints():
-            return frozenset()  # on plain clusters they are kept on the bus
-        case Place():
-            return frozenset(action.clusters)
-        case _:
-            return frozenset({action.from_})
 
 
 class _Share(asyncio.Semaphore):
@@ -75,7 +55,7 @@ class Slots:
 
     async def run(self, action: Action, work: Callable[[], Awaitable[Outcome]]) -> Outcome:
         """Carry an action out in a slot. Raises Waited where there is none, and what `work` raises."""
-        peers = peers_of(action)
+        peers = action.peers
         async with self._trial(peers), self._slot(peers):
             began = self._clock.monotonic()
             outcome = await work()

@@ -63,6 +63,9 @@ class RuleKind(Generic[R, S]):
     """(rule, object, fact): the targets that its group will hear of once it has had this fact, one of `subscribing`."""
     owner: Callable[[R, str], str]
     """(rule, object of an action): the object of the group that asks for it."""
+    written: Callable[[R, Action], str]
+    """(rule, action): the object that the action's own fields lead to. The executor refuses an action that is said to
+    be on another."""
     scope: Callable[[R, str], str]
     """(rule, object of a group): where it lives. Groups of one scope are in one partition: their facts are in order."""
     shares_home: Callable[[R], bool]
@@ -159,6 +162,11 @@ def no_targets(*_: Any) -> frozenset[str]:
 def itself(_rule: Any, object_: str) -> str:
     """The object itself."""
     return object_
+
+
+def its_object(_rule: Any, action: Action) -> str:
+    """The object that the action is said to be on: no field of its own leads to another."""
+    return action.object
 
 
 def unchanged(_rule: Any, group: Group, *_: Any) -> Group:

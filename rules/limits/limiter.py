@@ -20,6 +20,7 @@ from rules.core.interests import Interest, listed, observed
 from rules.core.kind import (
     RuleKind,
     all_of,
+    its_object,
     itself,
     no,
     no_targets,
@@ -225,6 +226,7 @@ KIND: RuleKind[LimiterRule, LimiterState] = RuleKind(
     subscribing=(),
     subscribes=no_targets,
     owner=itself,
+    written=its_object,
     scope=itself,
     shares_home=no,
     desire=desire,

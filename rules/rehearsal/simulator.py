@@ -6,19 +6,7 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from bus.messages import (
-    CancelEviction,
-    Evict,
-    Fact,
-    Hold,
-    Mode,
-    Notify,
-    Place,
-    Purge,
-    SetTaints,
-    SetWeights,
-    ZoneStep,
-)
+from bus.messages import Fact, Hold, Mode
 from rules.core.reasons import sentence
 from rules.engine.routing import Routing
 from rules.rehearsal.simulation import Emitted, play
@@ -69,27 +57,7 @@ def line(said: Emitted) -> dict[str, Any]:
     if isinstance(what, Hold):
         return {"at": said.at, "rule": what.rule, "held": what.held, "object": what.object, "detail": what.detail}
     body: dict[str, Any] = {"at": said.at, "rule": what.rule, "action": type(what).__name__, "object": what.object}
-    match what:
-        case SetWeights():
-            body["weights"] = what.weights
-        case Notify():
-            body["message"] = what.message
-        case Place():
-            body["clusters"] = what.clusters
-        case Evict():
-            body |= {"from": what.from_, "purgeMode": what.purge_mode}
-            if what.grace_period_seconds is not None:
-                body["gracePeriodSeconds"] = what.grace_period_seconds
-        case Purge() | CancelEviction():
-            body["from"] = what.from_
-        case SetTaints():
-            body["taints"] = [
-                taint.model_dump(mode="json", include={"key", "value", "effect"}) for taint in what.taints
-            ]
-        case ZoneStep():
-            body |= {"phase": what.phase, "status": what.status, "step": what.step}
-            if what.undo:
-                body["undo"] = True
+    body |= what.shown
     body |= {"because": what.because, "id": what.id}
     if what.mode is Mode.DRY_RUN:
         body["mode"] = what.mode.value  # it would act: nothing is written

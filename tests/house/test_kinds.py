@@ -18,7 +18,7 @@ import pytest
 from pydantic import Field
 
 import rules
-from bus.messages import Carrier, Mode
+from bus.messages import Action, ActionMessage, Carrier, Mode, Notify
 from reactor.sources import catalog as sources
 from rules import catalog
 from rules.catalog import KINDS, MODELS
@@ -118,12 +118,32 @@ def test_a_rule_of_an_unknown_kind_is_warned_of_where_nothing_speaks_of_its_peer
     assert list(want.targets) == ["service/**"]
 
 
-def test_every_carrier_has_its_word_in_rule_files() -> None:
-    from reactor.actions import catalog as carriers
+def test_every_carrier_has_its_word_in_rule_files_and_every_action_its_carrier() -> None:
+    """By the names alone: the catalog of carriers does not start where one is missing."""
+    folder = ROOT.parent / "reactor" / "actions" / "carriers"
+    by_word = [one for one in get_args(Action) if get_args(field_of(one, "carrier")) == get_args(Carrier)]
+    names = (*get_args(Carrier), *(one.__name__ for one in get_args(Action) if one not in by_word))
+    wanted = {f"carry_{re.sub(r'(?<!^)(?=[A-Z])', '_', name).lower()}.py" for name in names}
+    assert wanted ^ {path.name for path in folder.glob("carry_*.py")} == set()
 
-    folders = {path.parent.name for path in (ROOT.parent / "reactor" / "actions").glob("*/carrier.py")}
-    assert folders - {"zone"} == {word.lower() for word in carriers.CARRIERS}  # a ZoneStep names no carrier
-    assert carriers.CARRIERS.keys() == set(get_args(Carrier))
+
+def field_of(message: type[ActionMessage], name: str) -> object:
+    return message.model_fields[name].annotation if name in message.model_fields else None
+
+
+def test_every_action_says_what_the_engine_the_executor_and_rule_tests_want_to_know() -> None:
+    """Where nothing is said, `ActionMessage` raises: no action is carried out, or printed, without it."""
+    actions = get_args(Action)
+    silent = [
+        f"{action.__name__}.{name}: {inspect.getfile(action)}"
+        for action in actions
+        for name in ("summary", "shown", "peers")
+        if getattr(action, name) is getattr(ActionMessage, name)
+    ]
+    assert silent == []
+    asked = {action for kind in KINDS.values() for action in kind.actions}
+    unasked = {*actions} - asked - {Notify}
+    assert [f"{action.__name__}: no rule kind asks for it, see `actions` of its KIND" for action in unasked] == []
 
 
 def test_every_guard_limits_something_and_is_a_reason_that_tests_have_to_show() -> None:
@@ -132,6 +152,21 @@ def test_every_guard_limits_something_and_is_a_reason_that_tests_have_to_show() 
     limiting = [*(ROOT / "engine").glob("*.py"), *(ROOT / "limits").glob("*.py")]
     assert fields_ - attributes(*limiting) == set()
     assert fields_ - {"rounding", "peers"} - attributes(ROOT / "rehearsal" / "testing" / "possible.py") == set()
+
+
+def test_every_guard_and_every_reason_is_explained_to_operators() -> None:
+    """The guards by a row of their own, and the reasons by what to do."""
+    docs = ROOT.parent / "docs"
+    guards, status = docs / "concepts" / "guards.md", docs / "how-to" / "read-the-status.md"
+    keys = [str(one.alias) for name, one in Guards.model_fields.items() if name not in ("rounding", "peers")]
+    words = [one.value for one in (*Held, *Because)]
+    silent = [
+        f"{page.relative_to(ROOT.parent)}: {word}"
+        for page, those in ((guards, keys), (status, words))
+        for word in those
+        if f"\n| `{word}` |" not in page.read_text("utf-8")
+    ]
+    assert not silent, "\n".join(silent)
 
 
 def attributes(*paths: Path) -> set[str]:

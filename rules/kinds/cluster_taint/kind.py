@@ -146,6 +146,11 @@ def says(
     return (ClusterTaints(cluster=cluster, rule=rule.name, taints=taints, observed_at=now),)
 
 
+def written(_rule: ClusterTaint, action: Action) -> str:
+    """Its cluster."""
+    return f"cluster/{action.cluster}" if isinstance(action, SetTaints) else ""
+
+
 KIND: RuleKind[ClusterTaint, TaintState] = RuleKind(
     model=ClusterTaint,
     because=frozenset({Because.TARGET_CHANGED}),
@@ -163,6 +168,7 @@ KIND: RuleKind[ClusterTaint, TaintState] = RuleKind(
     subscribing=(),
     subscribes=no_targets,
     owner=itself,
+    written=written,
     scope=itself,
     shares_home=no,
     desire=desire,

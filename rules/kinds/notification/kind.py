@@ -12,6 +12,7 @@ from rules.core.interests import Interest, observed
 from rules.core.kind import (
     RuleKind,
     all_of,
+    its_object,
     itself,
     no,
     no_targets,
@@ -96,6 +97,7 @@ KIND: RuleKind[Notification, NotificationState] = RuleKind(
     subscribing=(),
     subscribes=no_targets,
     owner=itself,
+    written=its_object,
     scope=itself,
     shares_home=no,
     desire=desire,

@@ -11,7 +11,19 @@ from rules.core.desired import DesiredState
 from rules.core.expiry import forget, next_end
 from rules.core.group import Member, with_state
 from rules.core.interests import Interest, observed
-from rules.core.kind import RuleKind, all_of, itself, no, no_targets, none, nothing, unchanged, whole_state, yes
+from rules.core.kind import (
+    RuleKind,
+    all_of,
+    its_object,
+    itself,
+    no,
+    no_targets,
+    none,
+    nothing,
+    unchanged,
+    whole_state,
+    yes,
+)
 from rules.core.values import replace
 from rules.kinds.quorum.state import Judgement, QuorumGroup, QuorumState
 from rules.limits.rates import amount
@@ -212,6 +224,7 @@ KIND: RuleKind[QuorumRule, QuorumState] = RuleKind(
     subscribing=(),
     subscribes=no_targets,
     owner=itself,
+    written=its_object,
     scope=itself,
     shares_home=no,
     desire=desire,

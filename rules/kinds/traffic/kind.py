@@ -135,6 +135,11 @@ def reset(_rule: TrafficFailover, group: TrafficGroup) -> TrafficGroup:
     return with_state(group, failover=None, asked=None)
 
 
+def written(_rule: TrafficFailover, action: Action) -> str:
+    """Its route."""
+    return action.route.object if isinstance(action, SetWeights) else ""
+
+
 KIND: RuleKind[TrafficFailover, TrafficState] = RuleKind(
     model=TrafficFailover,
     because=frozenset(
@@ -177,6 +182,7 @@ KIND: RuleKind[TrafficFailover, TrafficState] = RuleKind(
     subscribing=(Route,),
     subscribes=route_interests.subscribes,
     owner=itself,
+    written=written,
     scope=route_interests.scope,
     shares_home=route_interests.shares_home,
     desire=desire,

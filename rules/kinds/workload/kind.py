@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 from datetime import datetime
 
 from bus.messages import (
+    Action,
     CancelEviction,
     Cluster,
     ClusterTaints,
@@ -149,6 +150,11 @@ def _is_meant(group: WorkloadGroup) -> bool:
     return group.state.meant
 
 
+def written(_rule: WorkloadFailover, action: Action) -> str:
+    """Its workload."""
+    return action.workload.object if isinstance(action, Place | Evict | Purge | CancelEviction) else ""
+
+
 KIND: RuleKind[WorkloadFailover, WorkloadState] = RuleKind(
     model=WorkloadFailover,
     because=frozenset(
@@ -190,6 +196,7 @@ KIND: RuleKind[WorkloadFailover, WorkloadState] = RuleKind(
     subscribing=(),
     subscribes=no_targets,
     owner=itself,
+    written=written,
     scope=scope,
     shares_home=no,
     desire=desire,

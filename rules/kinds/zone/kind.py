@@ -196,6 +196,13 @@ def reset(_rule: ZoneIsolation, group: ZoneGroup) -> ZoneGroup:
     return updated(group, state=replace(state, isolation=None, ended_at=None))
 
 
+def written(rule: ZoneIsolation, action: Action) -> str:
+    """Its zone, `<cluster>/<zone>`; the cluster where that is none of the rule's."""
+    if not isinstance(action, ZoneStep):
+        return ""
+    return f"{rule.object}/{action.zone}" if action.cluster == rule.cluster_name else action.cluster
+
+
 KIND: RuleKind[ZoneIsolation, ZoneState] = RuleKind(
     model=ZoneIsolation,
     because=frozenset(
@@ -250,6 +257,7 @@ KIND: RuleKind[ZoneIsolation, ZoneState] = RuleKind(
     subscribing=(),
     subscribes=no_targets,
     owner=owner,
+    written=written,
     scope=owner,
     shares_home=no,
     desire=desire,

@@ -9,12 +9,12 @@ import difflib
 import re
 from collections.abc import Callable, Mapping
 from functools import cache
-from typing import Annotated, Any, Literal, Self, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypeVar, get_args
 
 from pydantic import AfterValidator, Discriminator, Field, StringConstraints, Tag, TypeAdapter, model_validator
 
 from bus.characters import all_seen
-from bus.messages import Health, LoadBalancerKind, Mode, RouteKind, check_place
+from bus.messages import Action, Health, LoadBalancerKind, Mode, RouteKind, check_place
 from rules.core.reasons import Because, Held
 from rules.rehearsal.testing.given_workloads import ClusterGiven, WorkloadGiven
 from rules.rehearsal.testing.given_zones import Commanded, ZonesGiven
@@ -165,12 +165,16 @@ class GivenInventory(Model):
     """Its copies at that time."""
 
 
+if TYPE_CHECKING:
+    ActionName = str
+else:
+    ActionName = Literal[tuple(one.__name__ for one in get_args(Action))]
+
+
 class Happening(Model):
     """An action or a hold, by those of its keys that matter to the test."""
 
-    action: (
-        Literal["SetWeights", "Place", "Evict", "Purge", "CancelEviction", "SetTaints", "ZoneStep", "Notify"] | None
-    ) = None
+    action: ActionName | None = None
     held: Held | None = None
     """A hold with this reason."""
     rule: str | None = None

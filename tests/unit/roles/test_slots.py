@@ -11,7 +11,7 @@ import pytest
 from bus.messages import Action, Outcome
 from reactor.actions.outcomes import Waited
 from reactor.execute import slots
-from reactor.execute.slots import Slots, peers_of
+from reactor.execute.slots import Slots
 from reactor.runtime.clock import Clock
 from tests.unit.actions.builders import notify, route, set_weights
 from tests.unit.actions.workload.builders import cancel, evict, place, purge, set_taints
@@ -64,7 +64,7 @@ def answer(action: Action, reason: str | None = None) -> Outcome:
     ],
 )
 def test_every_kind_of_action_says_whom_it_writes_to(action: Action, peers: set[str]) -> None:
-    assert peers_of(action) == peers
+    assert action.peers == peers
 
 
 async def test_a_cluster_gets_a_quarter_of_the_slots_and_the_others_get_theirs() -> None:

@@ -1,1 +1,0 @@
-"""The carrier Kubernetes: actions on workloads and taints, on the API of each cluster."""
