@@ -9,7 +9,7 @@ import asyncio
 import contextlib
 import os
 import zlib
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -33,8 +33,6 @@ TARGETS = 60_000
 POST = 2000
 LATER_SECONDS = 2.0
 """So much later than otherwise an alert may be acted on."""
-SLACK = 5.0
-"""For a machine that is slow, and does other things too: who starves waits a minute and more."""
 WATCHES_MAX = 30
 MEMORY_BYTES = 512 << 20
 """As deploy/kustomize limits it."""
@@ -130,6 +128,16 @@ async def served(handle: Any) -> AsyncIterator[str]:
         await runner.cleanup()
 
 
+def waits(pids: Iterable[int]) -> list[float]:
+    """How long each process has waited for a processor, in seconds: its thread that waited longest, by the kernel."""
+    return [max(map(_waited, Path(f"/proc/{pid}/task").iterdir())) for pid in pids]
+
+
+def _waited(thread: Path) -> float:
+    stat = thread / "schedstat"
+    return int(stat.read_text().split()[1]) / 1e9 if stat.exists() else 0.0
+
+
 class Neighbourhood:
     """The shop, its neighbours, and the reactor that looks after all of them."""
 
@@ -140,16 +148,22 @@ class Neighbourhood:
         self._left = iter(SHOP)
 
     async def acts_within(self) -> float:
-        """Give the seconds in which an alert of the shop's is acted on: the middle one of three tries."""
+        """Give the seconds in which an alert of the shop's is acted on: the middle one of three tries.
+
+        Without those in which the reactor, its bus or the cluster, whichever it was for longest, could have run, and
+        others of this machine did: who is starved by a neighbour waits for that neighbour's work.
+        """
         return sorted([await self._acted_within() for _ in range(3)])[1]
 
     async def _acted_within(self) -> float:
         name = next(self._left)
-        posted = asyncio.get_running_loop().time()
+        pids = self.service.process.pid, os.getpid(), *self.service.children()
+        posted, before = asyncio.get_running_loop().time(), waits(pids)
         while await self.service.post(body(firing(name))) != 200:
             await asyncio.sleep(0.2)  # as Alertmanager would
-        await until(lambda: self.shop.moves(name), f"{name} is acted on", within=120)
-        return self.shop.writes(name)[0].at - posted
+        await until(lambda: self.shop.moves(name), f"{name} is acted on", within=300)
+        waited = max(now - then for then, now in zip(before, waits(pids), strict=True))
+        return self.shop.writes(name)[0].at - posted - waited
 
     def memory(self) -> int:
         """The most that it has had so far, in bytes."""
@@ -260,7 +274,7 @@ def _furnish(shop: Shop) -> None:
 
 
 @pytest.mark.alone
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(1200)
 async def test_hostile_neighbours_delay_nobody_else_each_alone_and_all_at_once(place: Neighbourhood) -> None:
     normal = await place.acts_within()
     print(f"without any: acted on within {normal:.2f} s, {place.memory() >> 20} MiB")
@@ -275,7 +289,7 @@ async def test_hostile_neighbours_delay_nobody_else_each_alone_and_all_at_once(p
         watches = await place.service.metric("reactor_open_watches", cluster="east")
         print(f"{which}: {took[which]:.2f} s, {place.memory() >> 20} MiB at most, {watches:.0f} watches")
         assert watches < WATCHES_MAX
-    assert {name: seconds for name, seconds in took.items() if seconds > (normal + LATER_SECONDS) * SLACK} == {}
+    assert {name: seconds for name, seconds in took.items() if seconds > normal + LATER_SECONDS} == {}
     assert place.memory() < MEMORY_BYTES
     assert await place.service.metric("reactor_targets_refused_total", source="noise") > TARGETS
     await until_told(place.service.is_ready, "it is ready")
