@@ -10,13 +10,16 @@ are put right here, in the places that everything goes through.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 from urllib.parse import ParseResult
 
 from nats.aio.client import Client, Srv
+from nats.aio.subscription import Subscription
 from nats.aio.transport import TcpTransport
-from nats.errors import Error
+from nats.errors import ConnectionClosedError, ConnectionDrainingError, Error, OutboundBufferLimitError
+
+from bus.jetstream.wire import DirectParser, OutgoingMessage, Sink, written
 
 LEAVE_SECONDS = 2.0  # what is still to be sent when we hang up may take so long
 WEBSOCKET = ("ws", "wss")  # aiohttp closes those, and gives up by itself
@@ -66,8 +69,34 @@ class FailFastClient(Client):
         """`renewed`: options that have changed, asked before each attempt to connect."""
         super().__init__()
         self._renewed = renewed
+        self._sinks: dict[int, Sink] = {}
+        """By the id of their subscription."""
+        self._ps = DirectParser(self, self._sinks)
         self.leaving = False
         """True from the moment at which we ourselves hang up."""
+
+    async def subscribe_directly(self, subject: str, sink: Sink) -> Subscription:
+        """Hand each message to the sink as soon as it is read. No message is dropped: the sink bounds what comes."""
+        subscription = await self.subscribe(subject)
+        self._sinks[subscription._id] = sink  # noqa: SLF001 - it has no public name for it
+        return subscription
+
+    def _remove_sub(self, sid: int, max_msgs: int = 0) -> None:
+        self._sinks.pop(sid, None)
+        super()._remove_sub(sid, max_msgs)
+
+    async def publish_together(self, messages: Iterable[OutgoingMessage]) -> None:
+        """Publish many in one piece: as `publish` for each, with its errors, of which none is published then."""
+        if self.is_closed:
+            raise ConnectionClosedError
+        if self.is_draining_pubs:
+            raise ConnectionDrainingError
+        piece = written(messages, payload_max=self._max_payload)
+        if not self.is_connected and len(piece) + self._pending_data_size > self._max_pending_size:
+            raise OutboundBufferLimitError
+        await self._send_command(piece)
+        if self._flush_queue is not None and self._flush_queue.empty():
+            await self._flush_pending()
 
     async def leave(self) -> None:
         """Send what is still to be sent, and close: whatever the peer does, within LEAVE_SECONDS."""

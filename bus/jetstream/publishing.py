@@ -18,6 +18,7 @@ from nats.errors import BadHeaderError, BadSubjectError, Error, MaxPayloadError,
 
 from bus.errors import Malformed, NotPermitted, Refused, Unavailable
 from bus.jetstream.connection import Connection
+from bus.jetstream.wire import OutgoingMessage
 
 ROUND_MESSAGES_MAX = 512  # well below the 10,000 that a stream queues before it answers "too many requests"
 ROUND_BYTES_MAX = 1 << 20  # below nats-py's buffer of 2 MiB, so that a round reaches the socket in one piece
@@ -59,7 +60,7 @@ class Publisher:
 
     async def start(self) -> None:
         """Listen for answers. Ends with the connection."""
-        await self._connection.client.subscribe(f"{self._prefix}.*.*", cb=self._on_answer)
+        await self._connection.client.subscribe_directly(f"{self._prefix}.*.*", self._on_answer)
 
     def new_id(self) -> str:
         """Give an id for a message that has none of its own, so that it too can be published again."""
@@ -123,11 +124,10 @@ class Publisher:
             async with asyncio.timeout_at(min(give_up, loop.time() + self._connection.timeout)):
                 # What is published while the connection is down waits in nats-py's buffer, and is sent long after.
                 await self._connection.up.wait()
-                for index in indexes:
-                    post = posts[index]
-                    await self._connection.client.publish(
-                        post.subject, post.body, f"{self._prefix}.{name}.{index}", dict(post.headers)
-                    )
+                await self._connection.client.publish_together(
+                    OutgoingMessage(post.subject, f"{self._prefix}.{name}.{index}", post.body, post.headers)
+                    for index, post in ((index, posts[index]) for index in indexes)
+                )
                 await current.done
         except TimeoutError:
             pass  # the caller sees who is missing
@@ -150,7 +150,7 @@ class Publisher:
             {posts[index].subject for index in indexes if posts[index].subject.lower() in denied} if denied else set()
         )
 
-    async def _on_answer(self, message: Msg) -> None:
+    def _on_answer(self, message: Msg) -> None:
         _, name, index = message.subject.rsplit(".", 2)
         current = self._rounds.get(name)
         if current is None:

@@ -20,6 +20,7 @@ from nats.errors import Error
 from bus.errors import Unavailable
 from bus.jetstream.connection import Connection
 from bus.jetstream.incoming import foreign, ring, status, stored
+from bus.jetstream.wire import OutgoingMessage
 from bus.port import Delivery
 from bus.topology import Queue
 
@@ -61,8 +62,7 @@ class PullWork:
             self._extending.cancel()
         await self._drain()
         with suppress(Unavailable):  # then it comes again after ack_wait, as after any crash
-            for token in list(self._hands):
-                await self._say(token, b"-NAK")
+            await self._say([*self._hands], b"-NAK")
         self._hands.clear()
 
     async def next(self, timeout: timedelta) -> Sequence[Delivery]:
@@ -82,21 +82,19 @@ class PullWork:
 
     async def ack(self, deliveries: Sequence[Delivery]) -> None:
         """Acknowledge, except what the server has given to another meanwhile: our late word would end his work too."""
-        for one in deliveries:
-            if self._release(one):
-                await self._say(one.token, b"")
+        await self._say([one.token for one in deliveries if self._release(one)], b"")
 
     async def nak(self, delivery: Delivery, delay: timedelta) -> None:
         """Give this again, to anybody, after `delay`."""
         if self._release(delivery):
             nanoseconds = delay // timedelta(microseconds=1) * 1000
-            await self._say(delivery.token, b'-NAK {"delay": %d}' % nanoseconds)
+            await self._say([delivery.token], b'-NAK {"delay": %d}' % nanoseconds)
 
     async def in_progress(self, delivery: Delivery) -> None:
         """Still working on it. Too late is too late: then it belongs to another."""
         if self._release(delivery):
             self._hands[delivery.token] = self._due()
-            await self._say(delivery.token, b"+WPI")
+            await self._say([delivery.token], b"+WPI")
 
     async def _ask(self, now: float) -> None:
         """Keep a request standing, if there is room in our hands."""
@@ -120,7 +118,7 @@ class PullWork:
         if self._inbox is None:
             # A new inbox each time: requests of before, if the server still knows them, find nobody there.
             self._losses = self._connection.losses
-            self._inbox = await client.subscribe(client.new_inbox(), cb=self._on_message)
+            self._inbox = await client.subscribe_directly(client.new_inbox(), self._on_message)
         request = {"batch": room, "expires": EXPIRES_SECONDS * 10**9, "idle_heartbeat": HEARTBEAT_SECONDS * 10**9}
         subject = f"$JS.API.CONSUMER.MSG.NEXT.{self._queue.stream}.{self._queue.name}"
         await client.publish(subject, json.dumps(request).encode(), self._inbox.subject)
@@ -153,15 +151,14 @@ class PullWork:
             now = asyncio.get_running_loop().time()
             self._forget_overdue(now)
             young = now + self._queue.ack_wait.total_seconds() - every
-            for token in [token for token, due in self._hands.items() if due <= young]:
-                self._hands[token] = self._due()
-                try:
-                    await self._say(token, b"+WPI")
-                except Unavailable as error:
-                    log.info("queue=%s extend=failed error=%s", self._queue.name, error)
-                    break
+            old = [token for token, due in self._hands.items() if due <= young]
+            self._hands |= dict.fromkeys(old, self._due())
+            try:
+                await self._say(old, b"+WPI")
+            except Unavailable as error:
+                log.info("queue=%s extend=failed error=%s", self._queue.name, error)
 
-    async def _on_message(self, message: Msg) -> None:
+    def _on_message(self, message: Msg) -> None:
         self._heard()
         if code := status(message):
             self._on_status(code, message.headers or {})
@@ -201,10 +198,10 @@ class PullWork:
         self._bell.set()  # there is room again: whoever waits for more may ask for it
         return due is not None and asyncio.get_running_loop().time() < due
 
-    async def _say(self, token: str, word: bytes) -> None:
-        if not self._connection.up.is_set():
+    async def _say(self, tokens: Sequence[str], word: bytes) -> None:
+        if not tokens or not self._connection.up.is_set():
             return  # a word that waits for the connection comes too late; the message comes again instead
         try:
-            await self._connection.client.publish(token, word)
+            await self._connection.client.publish_together(OutgoingMessage(token, "", word) for token in tokens)
         except Error as error:
             raise Unavailable(f"not connected: {error}") from error

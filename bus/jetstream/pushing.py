@@ -50,7 +50,7 @@ class PushConsumer:
         inbox = client.new_inbox()
         self._stream = stream
         try:
-            self._subscription = await client.subscribe(inbox, cb=self._on_message)
+            self._subscription = await client.subscribe_directly(inbox, self._on_message)
         except Error as error:
             raise Unavailable(f"not connected: {error}") from error
         self._heard_at = asyncio.get_running_loop().time()
@@ -113,10 +113,10 @@ class PushConsumer:
             with suppress(Error):  # not connected: then this consumer is replaced anyway
                 await self._connection.client.publish(flow)
 
-    async def _on_message(self, message: Msg) -> None:
+    def _on_message(self, message: Msg) -> None:
         self._heard_at = asyncio.get_running_loop().time()
         if status(message):
-            await self._on_control(message)
+            self._on_control(message)
             return
         if foreign(message, self._stream, self._name):
             self._connection.on_foreign(self._stream, message.subject)
@@ -130,14 +130,13 @@ class PushConsumer:
             self.reached = one.sequence
         self._bell.set()
 
-    async def _on_control(self, message: Msg) -> None:
+    def _on_control(self, message: Msg) -> None:
         headers = message.headers or {}
         stalled = headers.get("Nats-Consumer-Stalled", "")
         self._stalled = bool(stalled)
         if flow := message.reply or stalled:
             self._flow = flow
-            if not self.buffer:
-                await self._let_flow()
+            self._bell.set()  # whoever reads takes what came, and says so
         elif int(headers.get("Nats-Last-Consumer", self._number)) != self._number:
             self._broken = True
             self._bell.set()

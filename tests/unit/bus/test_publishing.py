@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Iterable
 from datetime import timedelta
 from typing import cast
 
@@ -15,6 +15,7 @@ from bus.errors import BusError, Malformed, Unavailable
 from bus.jetstream.client import FailFastClient
 from bus.jetstream.connection import KEPT_MAX, Connection
 from bus.jetstream.publishing import PendingPublish, Publisher
+from bus.jetstream.wire import OutgoingMessage, Sink
 
 POST = PendingPublish("reactor.commands.pause", b"{}", {"Nats-Msg-Id": "1"})
 
@@ -28,7 +29,8 @@ class Refusing:
     def new_inbox(self) -> str:
         return "_INBOX.1"
 
-    async def publish(self, *_: object) -> None:
+    async def publish_together(self, messages: Iterable[OutgoingMessage]) -> None:
+        assert [*messages]
         raise self._error
 
 
@@ -38,17 +40,17 @@ class Full(Refusing):
     def __init__(self, times: int) -> None:
         super().__init__(errors.OutboundBufferLimitError())
         self._times = times
-        self._answer: Callable[[Msg], Awaitable[None]]
+        self._answer: Sink
 
-    async def subscribe(self, _: str, *, cb: Callable[[Msg], Awaitable[None]]) -> None:
-        self._answer = cb
+    async def subscribe_directly(self, _: str, sink: Sink) -> None:
+        self._answer = sink
 
-    async def publish(self, *given: object) -> None:
+    async def publish_together(self, messages: Iterable[OutgoingMessage]) -> None:
         self._times -= 1
         if self._times >= 0:
-            await super().publish()
-        reply = cast("str", given[2])
-        await self._answer(Msg(cast("FailFastClient", self), subject=reply, data=json.dumps({"seq": 7}).encode()))
+            await super().publish_together(messages)
+        for one in messages:
+            self._answer(Msg(cast("FailFastClient", self), subject=one.reply, data=json.dumps({"seq": 7}).encode()))
 
 
 def connection(error: Exception) -> Connection:
