@@ -12,7 +12,7 @@ from bus.port import Bus, Outgoing
 from reactor.runtime import tracing
 from reactor.runtime.clock import Clock
 from reactor.runtime.errors import Retryable
-from rules.engine.routing import Routing
+from rules.engine.routing import PATHS_MAX, Routing
 
 
 class FactPublisher:
@@ -25,6 +25,8 @@ class FactPublisher:
         self._partitions = partitions
         self._clock = clock
         self._source = source
+        self._of_targets: dict[tuple[str, str], Sequence[int]] = {}
+        """The partitions that an observation concerns, by its target and signal: rules ask for nothing else of it."""
 
     @property
     def routing(self) -> Routing:
@@ -37,27 +39,46 @@ class FactPublisher:
         return self._partitions
 
     def messages(
-        self, fact: Fact, id_: str | None = None, trace: str | None = None, *, also: Iterable[int] = ()
+        self,
+        fact: Fact,
+        id_: str | None = None,
+        trace: str | None = None,
+        *,
+        also: Iterable[int] = (),
+        body: bytes | None = None,
     ) -> Sequence[Outgoing]:
         """Give the messages that carry the fact, one for each partition; none where no rule is concerned.
 
         `id_`: what makes this fact the same when it is published again. `trace`: the traceparent that it came with;
         default: of what this task does.
-        `also`: partitions that it concerns by whatever rules another process goes by.
+        `also`: partitions that it concerns by whatever rules another process goes by. `body`: the fact as it came, to
+        be passed on like this.
         """
-        if self._routing.everywhere(fact):
-            partitions = set(range(self._partitions))
-        else:
-            partitions = {subjects.partition_of(*home, self._partitions) for home in self._routing.homes(fact)}
-        partitions.update(also)
+        partitions = self._concerned(fact)
+        if also:
+            partitions = sorted({*partitions, *also})
         if not partitions:
             return ()
         id_, trace = id_ or _id(fact), trace or tracing.current()
-        body = encode(fact, id=id_, source=self._source, time=fact.observed_at)
+        body = body or encode(fact, id=id_, source=self._source, time=fact.observed_at)
         return [
             Outgoing(_subject(partition, fact), body, f"{partition}/{id_}", traceparent=trace)
-            for partition in sorted(partitions)
+            for partition in partitions
         ]
+
+    def _concerned(self, fact: Fact) -> Sequence[int]:
+        """The partitions that it concerns, in order."""
+        if isinstance(fact, Observation):
+            key = fact.target, fact.signal
+            if (known := self._of_targets.get(key)) is None:
+                if len(self._of_targets) >= PATHS_MAX:
+                    self._of_targets.clear()
+                known = self._of_targets[key] = self._homes(fact)
+            return known
+        return range(self._partitions) if self._routing.everywhere(fact) else self._homes(fact)
+
+    def _homes(self, fact: Fact) -> Sequence[int]:
+        return sorted({subjects.partition_of(*home, self._partitions) for home in self._routing.homes(fact)})
 
     async def publish(
         self, fact: Fact, id_: str | None = None, trace: str | None = None, *, also: Iterable[int] = ()

@@ -240,7 +240,8 @@ class Router:
         elif not self._targets.admits(delivery.subject, fact.about):
             return ()
         fact = _not_from_the_future(fact, delivery.stored_at)
-        return self._publisher.messages(fact, _id(delivery, event), delivery.traceparent)
+        body = delivery.body if fact is event.data else None
+        return self._publisher.messages(fact, _id(delivery, event), delivery.traceparent, body=body)
 
 
 def _id(delivery: Delivery, event: Event) -> str:

@@ -5,13 +5,13 @@ Most decisions concern one member of many and ask for the moments of all, so the
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from bus.messages import Health
 from rules.catalog import kind_of
-from rules.core.group import Group, Member, keep, kept
+from rules.core.group import Group, Member, keep
 from rules.core.reader import ALWAYS, Reader
 from rules.engine.signals import proven, silence_proven
 from rules.engine.unbroken import window_length
@@ -38,13 +38,47 @@ class Deadlines(NamedTuple):
 
 def deadlines(member: Member, rule: Rule, reader: Reader) -> Deadlines:
     """Give what is to come of a member; kept with it, so that it is computed once."""
-    found: Deadlines | None = kept(member)
+    found: Deadlines | None = getattr(member, "kept", None)  # as `kept` does, which costs as much again
     if found is None or found.rule is not rule or (found.reader is not reader and found.reader != reader):
         end = window_end(member, rule, reader)
-        unheard = any(one.source and one.status_before is not None for one in member.signals.values())
+        unheard = False
+        for one in member.signals.values():
+            unheard = unheard or (bool(one.source) and one.status_before is not None)
         found = Deadlines(rule, reader, _deadline(member, rule, end, reader), end, unheard)
         keep(member, found)
     return found
+
+
+class Outlook(NamedTuple):
+    """What is to come of several members."""
+
+    members: Mapping[str, Member]
+    """All of the group: with others it is another outlook."""
+    deadline: datetime | None
+    """When the first of them changes by itself."""
+    window_end: datetime | None
+    """When the first of their windows is over, proven or not."""
+    unheard: bool
+    """Whether a source of one of them has been silent for too long."""
+
+    def is_quiet(self, now: datetime) -> bool:
+        """Whether all of that is still to come."""
+        return (self.deadline is None or self.deadline > now) and (self.window_end is None or self.window_end > now)
+
+
+def outlook(group: Group, targets: Iterable[str], rule: Rule, reader: Reader) -> Outlook:
+    """Give what is to come of these members. Of many, most are as they were: this only compares."""
+    members = group.members
+    deadline = end = None
+    unheard = False
+    for target in targets:
+        ahead = deadlines(members[target], rule, reader)
+        if ahead.deadline is not None and (deadline is None or ahead.deadline < deadline):
+            deadline = ahead.deadline
+        if ahead.window_end is not None and (end is None or ahead.window_end < end):
+            end = ahead.window_end
+        unheard = unheard or ahead.unheard
+    return Outlook(members, deadline, end, unheard)
 
 
 def of_members(group: Group, targets: Iterable[str], rule: Rule, reader: Reader) -> list[tuple[str, Member, Deadlines]]:

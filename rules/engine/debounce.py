@@ -15,14 +15,20 @@ from bus.messages import Health
 from rules.core.group import Group, Member, Signal, Window, updated
 from rules.core.reader import ALWAYS, Reader
 from rules.core.values import replace
-from rules.engine.deadlines import deadline, forgotten_at, of_members, runs_out, window_end
+from rules.engine.deadlines import Outlook, deadline, forgotten_at, of_members, runs_out, window_end
 from rules.engine.signals import begun, bridged, combined, is_bad, joined, unknown_from
 from rules.engine.unbroken import begun_anew, extended, followed, is_broken, window_length
 from rules.rulefile.model import Rule
 
 
-def debounce(rule: Rule, group: Group, now: datetime, before: Group | None = None, reader: Reader = ALWAYS) -> Group:
-    """Let all members' time pass up to this moment. `before`: the group as it was last decided."""
+def debounce(
+    rule: Rule, group: Group, now: datetime, before: Group | None = None, reader: Reader = ALWAYS,
+    ahead: Outlook | None = None,
+) -> Group:  # fmt: skip
+    """Let all members' time pass up to this moment. `before`: the group as it was last decided. `ahead`: of those that
+    are touched, where it is known."""
+    if ahead is not None and ahead.members is group.members and (ahead.deadline is None or ahead.deadline > now):
+        return group
     passed = {
         target: advance(member, rule, now, reader)
         for target, member, ahead in of_members(group, touched(group, now, before), rule, reader)
@@ -83,8 +89,10 @@ def _looked_at(member: Member, rule: Rule, at: datetime, reader: Reader, *, said
 
     `said`: a signal says so, and it counts since when they all have; else it is time that changed it, at `at`.
     """
-    if any(signal.stale_at is not None and signal.stale_at <= at for signal in member.signals.values()):
-        member = replace(member, signals={name: _aged(signal, at) for name, signal in member.signals.items()})
+    for signal in member.signals.values():
+        if signal.stale_at is not None and signal.stale_at <= at:
+            member = replace(member, signals={name: _aged(one, at) for name, one in member.signals.items()})
+            break
     if len(member.signals) > 1:
         gone = {name for name in member.signals if (end := forgotten_at(member, name, rule)) is not None and end <= at}
         if gone:
@@ -158,7 +166,8 @@ def _run_out(member: Member, rule: Rule, at: datetime, reader: Reader) -> Member
 
 def _episode_ended(member: Member) -> Member:
     """Once it is settled as healthy, and healthy, no signal has anything to recover from."""
-    over = member.settled is True and member.status is Health.HEALTHY
-    if not over or not any(one.failed for one in member.signals.values()):
+    if member.settled is not True or member.status is not Health.HEALTHY:
+        return member
+    if not any([one.failed for one in member.signals.values()]):  # noqa: C419 - of one or two, twice as fast
         return member
     return replace(member, signals={name: replace(one, failed=False) for name, one in member.signals.items()})

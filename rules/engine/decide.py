@@ -20,7 +20,7 @@ from rules.core.reader import ALWAYS, Reader
 from rules.core.reasons import Held
 from rules.core.timers import first_of
 from rules.core.values import replace
-from rules.engine.deadlines import of_members
+from rules.engine.deadlines import Outlook, of_members, outlook
 from rules.engine.debounce import debounce, touched
 from rules.engine.evidence import Lack, ended, outdated, present, requeue_at, silent
 from rules.engine.guard import guard
@@ -83,16 +83,21 @@ def decide(
     """
     before = group
     kind = kind_of(rule)
+    own = group.rule.startswith("@")
     # Before the facts, so that no command is refused for a pause that is over; after them, for one that is heard late.
     group = pause_ended(observe_all(rule, pause_ended(group, now), in_order(facts, now), now, reader), now)
-    group = kind.advance(rule, debounce(rule, _in_mode(rule, group), now, before, reader), shared_group, now)
+    ahead = outlook(group, touched(group, now, before), rule, reader)
+    group = kind.advance(rule, debounce(rule, _in_mode(rule, group), now, before, reader, ahead), shared_group, now)
     if rule.mode is Mode.OFF:
         return Decision(
-            replace(group, outbox=(), held=None, next_deadline=_next_deadline(rule, group, None, now, before, reader))
+            replace(
+                group, outbox=(), held=None, next_deadline=_next_deadline(rule, group, None, now, before, reader, ahead)
+            )
         )
     if not known:
         return Decision(replace(group, next_deadline=now), emits=tuple(kind.emits(rule, before, group, facts, now)))
-    lacks = () if group.rule.startswith("@") else tuple(ended(rule, group, now, reader))
+    quiet = group.members is ahead.members and ahead.is_quiet(now) and not ahead.unheard
+    lacks = () if own or quiet else tuple(ended(rule, group, now, reader))
     group, desired, actions, emits, missing = _asked(rule, group, shared_group, now, file_guards, reader)
     if lacks and desired.held is None:
         desired = updated(desired, held=silent(lacks, now))
@@ -111,7 +116,7 @@ def decide(
     for why in [*(action for action in actions if action.id not in asked), *([begins] if begins else [])]:
         group, told = notify(rule, group, why, now)
         news += told
-    group = updated(group, next_deadline=_next_deadline(rule, group, desired.requeue_at, now, before, reader))
+    group = updated(group, next_deadline=_next_deadline(rule, group, desired.requeue_at, now, before, reader, ahead))
     because = _sentences(group) if actions or begins else ()
     emits = (*emits, *kind.emits(rule, before, group, facts, now))
     return Decision(
@@ -219,14 +224,17 @@ def _same(before: Holding | None, held: Holding) -> bool:
 
 
 def _next_deadline(
-    rule: Rule, group: Group, requeue_at: datetime | None, now: datetime, before: Group, reader: Reader
+    rule: Rule, group: Group, requeue_at: datetime | None, now: datetime, before: Group, reader: Reader, ahead: Outlook
 ) -> datetime | None:
-    moments = [
-        at
-        for _, _, ahead in of_members(group, touched(group, now, before), rule, reader)
-        for at in (ahead.deadline, ahead.window_end)
-        if at is not None
-    ]
+    if group.members is ahead.members and ahead.is_quiet(now):
+        moments = [at for at in (ahead.deadline, ahead.window_end) if at is not None]
+    else:
+        moments = [
+            at
+            for _, _, one in of_members(group, touched(group, now, before), rule, reader)
+            for at in (one.deadline, one.window_end)
+            if at is not None
+        ]
     if before.next_deadline is not None:
         moments += [before.next_deadline] if now < before.next_deadline and group.rule.startswith("@") else []
     moments += [entry.retry_at for entry in group.outbox if entry.wanted]

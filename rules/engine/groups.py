@@ -40,6 +40,9 @@ from rules.engine.subscriptions import Key, Subscriptions
 from rules.rulefile.model import Rule
 from rules.rulefile.targets import matches
 
+_SUBSCRIBING = frozenset(SUBSCRIBING)
+"""Facts have no subclasses. `isinstance` of a pydantic model asks its metaclass, for each class that it is not."""
+
 
 class GroupStore:
     """The groups of one reader."""
@@ -143,13 +146,13 @@ class GroupStore:
         placed = list(zip(facts, positions or [0] * len(facts), strict=True))
         pauses: list[Decision] = []
         # These last: a group that opens with its inventory then finds all that was heard in the same instant.
-        for fact, position in sorted(placed, key=lambda one: isinstance(one[0], SUBSCRIBING)):
-            if isinstance(fact, Pause | Resume):
+        for fact, position in sorted(placed, key=lambda one: type(one[0]) in _SUBSCRIBING):
+            if not isinstance(fact, Observation) and isinstance(fact, Pause | Resume):
                 pauses += [Decision(group) for group in self._pauses.take(fact)]
                 self.dropped |= self._pauses.dropped
             for key in self._concerned(fact):
                 if not position or self._groups[key].position < position:
-                    if isinstance(fact, SUBSCRIBING):
+                    if type(fact) in _SUBSCRIBING:
                         touched[key] += self._watching.earlier(key, fact)
                     touched[key].append(fact)
         return [*pauses, *self._decide_all(touched, now, max(positions, default=0), known=known)]
@@ -253,11 +256,11 @@ class GroupStore:
 
     def _concerned(self, fact: Fact) -> Iterator[Key]:
         match fact:
+            case Observation():  # first: nearly all are, and to look for another class costs more than to find it
+                yield from self._watching.heard(fact)
             case Pause() | Resume():
                 yield from [key for key in self._groups if matches(fact.rule, key[0]) and not key[0].startswith("@")]
                 return
-            case Observation():
-                yield from self._watching.heard(fact)
             case Outcome() | AcquireReply() | Approve() | Reject() if fact.rule in self._routing.rules:
                 rule = self._routing.rules[fact.rule]
                 key = (fact.rule, kind_of(rule).owner(rule, fact.object))

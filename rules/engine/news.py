@@ -26,10 +26,11 @@ def is_news(before: Group | None, after: Group, without_dates: Callable[[Any], o
         return True
     if before.state is not after.state and without_dates(before.state) != without_dates(after.state):
         return True
-    return any(
-        member is not (was := before.members[target]) and _says(member) != _says(was)
-        for target, member in after.members.items()
-    )
+    known = before.members
+    for target, member in after.members.items():
+        if member is not (was := known[target]) and _says(member) != _says(was):
+            return True
+    return False
 
 
 def _says(member: Member) -> tuple[Any, ...]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
+from typing import TypeGuard
 
 from bus.messages import AcquireReply, Approve, Fact, Health, Notify, Observation, Outcome, Pause, Reject, Resume
 from rules.catalog import kind_of
@@ -30,7 +31,10 @@ what is on its way."""
 
 
 class _Draft(dict[str, Member]):
-    """The members while facts are folded in: one copy for all facts of a step. Nobody else ever sees it."""
+    """The members while facts are folded in: one copy for all facts of a step. Afterwards nobody writes into it."""
+
+    __slots__ = ("is_over",)
+    is_over: bool
 
 
 def observe_all(rule: Rule, group: Group, facts: Iterable[Fact], now: datetime, reader: Reader = ALWAYS) -> Group:
@@ -38,10 +42,17 @@ def observe_all(rule: Rule, group: Group, facts: Iterable[Fact], now: datetime, 
     known = len(group.members)
     for fact in facts:
         group = folded(rule, group, fact, now, reader)
-    if not isinstance(group.members, _Draft):
+    members = group.members
+    if not _is_open(members):
         return group
-    members = group.members.items()
-    return replace(group, members=dict(sorted(members) if len(members) > known else members))
+    if len(members) > known:
+        return replace(group, members=dict(sorted(members.items())))
+    members.is_over = True
+    return group
+
+
+def _is_open(members: Mapping[str, Member]) -> TypeGuard[_Draft]:
+    return isinstance(members, _Draft) and not hasattr(members, "is_over")
 
 
 def observe(rule: Rule, group: Group, fact: Fact, now: datetime) -> Group:
@@ -89,7 +100,7 @@ def _observation(rule: Rule, group: Group, fact: Observation, now: datetime, rea
     )  # fmt: skip
     member = known or Member(Health.UNKNOWN, at)
     member = heard(member, fact.signal, signal, rule, reader)
-    members = group.members if isinstance(group.members, _Draft) else _Draft(group.members)
+    members = group.members if _is_open(group.members) else _Draft(group.members)
     members[fact.target] = member
     group = group if group.members is members else replace(group, members=members)
     return kind_of(rule).heard(rule, group, fact.target, at)

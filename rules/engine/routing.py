@@ -114,11 +114,9 @@ class Routing:
     def homes(self, fact: Fact) -> Set[Home]:
         """Give the homes of all addresses that the fact concerns, in a time that does not grow with rules that share
         one."""
-        match fact:
-            case Pause() | Resume() | Outcome() | AcquireReply() | Approve() | Reject():
-                return {self.home(*address) for address in self.addresses(fact)}
-            case _:
-                return {self._home(*found) for found in self._found(fact, self._at_home)}
+        if isinstance(fact, Pause | Resume | Outcome | AcquireReply | Approve | Reject):
+            return {self.home(*address) for address in self.addresses(fact)}
+        return {self._home(*found) for found in self._found(fact, self._at_home)}
 
     def home(self, rule: str, scope: str) -> Home:
         """Give the home of an address."""

@@ -7,7 +7,7 @@ have ended and begun again.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
 
 from bus.messages import Health
@@ -17,12 +17,12 @@ from rules.core.values import replace
 from rules.rulefile.model import Rule, UnknownAs
 
 
-def counting(member: Member, rule: Rule, names: Sequence[str] | None = None) -> Iterator[Signal]:
+def counting(member: Member, rule: Rule, names: Sequence[str] | None = None) -> Collection[Signal]:
     """The signals that the rule goes by, or those of these names."""
     names = rule.signals if names is None else names
-    for name, signal in member.signals.items():
-        if names is None or name in names:
-            yield signal
+    if names is None:
+        return member.signals.values()
+    return [signal for name, signal in member.signals.items() if name in names]
 
 
 def combined(member: Member, rule: Rule, at: datetime) -> Health | None:
@@ -103,6 +103,8 @@ def stretch(saying: Sequence[Signal]) -> tuple[datetime, datetime]:
     It is the stretch of the one that was heard last. Another one counts from before its begin only if it still proves
     its status there.
     """
+    if len(saying) == 1:
+        return saying[0].begun, saying[0].lasts_until
     last = max(saying, key=lambda one: one.observed_at)
     since, until = last.begun, last.lasts_until
     for one in sorted(saying, key=lambda one: one.begun, reverse=True):
