@@ -60,6 +60,7 @@ def main() -> None:
     parser.add_argument("names", nargs="*", help=f"of {', '.join(ALL)}")
     parser.add_argument("--json", type=Path, help="write the results here as well")
     given = parser.parse_args()
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # an installed reactor has its bytecode
     if unknown := set(given.names) - ALL.keys():
         parser.error(f"no benchmark {', '.join(sorted(unknown))}; there are {', '.join(ALL)}")
     results: list[Result] = []

@@ -45,7 +45,7 @@ class MessagePart(BaseModel):
 
     model_config = ConfigDict(
         frozen=True, extra="forbid", allow_inf_nan=False, alias_generator=to_camel, validate_by_name=True,
-        validate_by_alias=True, serialize_by_alias=True,
+        validate_by_alias=True, serialize_by_alias=True, defer_build=True,
     )  # fmt: skip
 
 

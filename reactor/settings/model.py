@@ -23,6 +23,7 @@ from reactor.settings.part import SettingsPart
 from reactor.settings.sources import Environment, by_alias, in_words, is_nats, read_file, unreadable
 from reactor.settings.tracing_settings import Tracing
 from reactor.settings.web import Web
+from rules.rulefile.described import Described
 from rules.rulefile.fields import KubeName
 from rules.rulefile.route_kinds import CUSTOM, ROUTE_KINDS, RouteKind
 
@@ -304,12 +305,12 @@ class AuditSettings(SettingsPart):
         return self
 
 
-class Settings(BaseSettings):
+class Settings(Described, BaseSettings):
     """All of it."""
 
     model_config = SettingsConfigDict(
         frozen=True, extra="forbid", env_prefix="REACTOR_", env_nested_delimiter="__", alias_generator=to_camel,
-        validate_by_name=True, validate_by_alias=True, use_attribute_docstrings=True,
+        validate_by_name=True, validate_by_alias=True, defer_build=True,
     )  # fmt: skip
 
     bus: BusSettings = BusSettings()

@@ -5,22 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Annotated
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import AfterValidator, ConfigDict, Field, StringConstraints
 from pydantic.alias_generators import to_camel
 
 from bus.characters import all_seen
+from rules.rulefile.described import Described
 from rules.rulefile.selectors import parsed
 from rules.rulefile.targets import check_pattern, check_target, check_template
 
 
-class Model(BaseModel):
+class Model(Described):
     """A part of a rule file: frozen, strict, and without room for keys that mean nothing."""
 
     model_config = ConfigDict(
         frozen=True, extra="forbid", strict=True, alias_generator=to_camel, validate_by_name=True,
         validate_by_alias=True, serialize_by_alias=True, allow_inf_nan=False,
-        # For editors: the sentence under a field is shown with its key.
-        use_attribute_docstrings=True, field_title_generator=lambda name, _: to_camel(name),
+        field_title_generator=lambda name, _: to_camel(name),  # for editors
+        defer_build=True,  # one that is only a part of others is never built by itself
     )  # fmt: skip
 
 
