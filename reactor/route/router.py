@@ -15,7 +15,7 @@ from functools import partial
 from typing import Any, Protocol, get_args
 
 from bus import subjects
-from bus.envelope import Event
+from bus.envelope import DECODED_BYTES_MAX, Event
 from bus.errors import Malformed, Unavailable
 from bus.message_admission import read
 from bus.messages import AnyCommand, Command, Inventory, Observation, WebhookPost
@@ -240,7 +240,8 @@ class Router:
         elif not self._targets.admits(delivery.subject, fact.about):
             return ()
         fact = _not_from_the_future(fact, delivery.stored_at)
-        body = delivery.body if fact is event.data else None
+        as_it_came = fact is event.data and len(delivery.body) <= DECODED_BYTES_MAX
+        body = delivery.body if as_it_came else None  # of a long one, what nobody reads is not stored again and again
         return self._publisher.messages(fact, _id(delivery, event), delivery.traceparent, body=body)
 
 

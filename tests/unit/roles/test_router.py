@@ -87,24 +87,26 @@ async def test_what_a_source_says_beside_its_own_signal_is_put_aside_and_counted
 
 
 async def test_what_is_said_is_passed_on_as_it_came() -> None:
-    """With its extensions, too. What is dated anew is another message."""
+    """With its extensions, too. What is dated anew is another message, and a long one keeps only what is read."""
     bus = MemoryBus(lambda: NOW)
     bodies = []
-    for number, at in enumerate([NOW, NOW + timedelta(hours=1)]):
+    for number, (at, theirs) in enumerate([(NOW, b"kept"), (NOW + timedelta(hours=1), b"kept"), (NOW, b"x" * 100_000)]):
         said = Observation(target=f"service/east/shop/{number}", status=Health.HEALTHY, observed_at=at)
-        body = encode(said, id=f"{number}", source="/elsewhere", time=at)[:-1] + b', "theirs": "kept"}'
+        body = encode(said, id=f"{number}", source="/elsewhere", time=at)[:-1] + b', "theirs": "' + theirs + b'"}'
         bodies.append(body)
         await bus.publish(Outgoing(subjects.observation("health", said.target), body, f"{number}"))
     publisher = FactPublisher(bus, Routing.of(rule_set(notification())), 4, Clock(), source="/test")
     task = asyncio.create_task(Router(bus, publisher, NoAlerts(), Clock()).run())
     facts: list[bytes] = []
     async with bus.read(FACTS, f"{ROOT}.facts.>", after=0) as reading:
-        while len(facts) < 2:
+        while len(facts) < 3:
             facts += [one.body for one in await reading.next(LONG)]
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
+    facts.sort(key=lambda body: decode(body).data.target)
     assert facts[0] == bodies[0]
-    assert decode(facts[1]).source == "/test"
+    assert decode(facts[1]).source == decode(facts[2]).source == "/test"
+    assert len(facts[2]) < 1000
 
 
 async def test_no_publisher_takes_the_id_of_a_fact_of_another_source() -> None:
