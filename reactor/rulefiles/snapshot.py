@@ -34,22 +34,32 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 
-def find(patterns: Iterable[str]) -> list[Path]:
-    """Give the files, sorted, each once. A folder means its `*.yaml` that are no tests. Raises SettingsError."""
+def find(patterns: Iterable[str], *, tests: bool = True) -> list[Path]:
+    """Give the files, sorted, each once. A folder means its `*.yaml` that are no tests. Raises SettingsError.
+
+    `tests`: whether a glob means rule tests (`*_test.yaml`) too, which have their place beside their rule file.
+    """
     found: dict[Path, None] = {}
     missing = []
     for pattern in patterns:
         path = Path(pattern)
         if path.is_dir():
-            files = sorted(file for file in path.glob("*.y*ml") if not file.stem.endswith("_test"))
+            files = sorted(file for file in path.glob("*.y*ml") if not _is_test(file))
+        elif path.is_file():
+            files = [path]
         else:
-            files = [path] if path.is_file() else [Path(name) for name in sorted(glob.glob(pattern))]  # noqa: PTH207 - patterns may be absolute
+            matched = [Path(name) for name in sorted(glob.glob(pattern))]  # noqa: PTH207 - patterns may be absolute
+            files = [file for file in matched if tests or not _is_test(file)]
         if not files:
             missing.append(f"{pattern}: no such rule file")
         found |= dict.fromkeys(files)
     if missing:
         raise SettingsError("\n".join(missing))
     return list(found)
+
+
+def _is_test(file: Path) -> bool:
+    return file.stem.endswith("_test")
 
 
 def read(paths: Sequence[Path]) -> Iterator[tuple[str, str]]:
@@ -77,7 +87,7 @@ class Snapshot:
     def take(cls, settings: Settings) -> Snapshot:
         """Read the rule files that the settings name."""
         try:
-            return cls(tuple(read(find(settings.rule_files))))
+            return cls(tuple(read(find(settings.rule_files, tests=False))))
         except SettingsError as error:
             return cls(unreadable=str(error))
 

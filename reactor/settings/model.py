@@ -344,7 +344,7 @@ class Settings(Described, BaseSettings):
     notifiers: dict[str, Notifier] = {}
     """Where people are told, by the name that rules give under `notify`."""
     rule_files: tuple[str, ...] = ()
-    """Paths or globs."""
+    """Paths, folders or globs. A folder and a glob mean no rule tests (`*_test.yaml`)."""
     health_scripts: tuple[Literal["lua", "cel"], ...] = ()
     """Languages in which WorkloadWatch may run `health` scripts of rule files; each needs its extra. Default: none."""
     name: str | None = None

@@ -5,12 +5,17 @@ from __future__ import annotations
 import asyncio
 import os
 import re
+import shlex
 import sys
-from collections.abc import Iterator, Mapping
+import textwrap
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 _FENCE = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+_SHELL = re.compile(
+    r"^(?P<indent> *)```(?P<kind>sh|bash|console)\n(?P<code>.*?)^(?P=indent)```", re.MULTILINE | re.DOTALL
+)
 _NAMED = re.compile(r"# (\S+\.yaml)\n")
 
 
@@ -38,18 +43,56 @@ def typed(console: str) -> list[str]:
     return re.findall(r"^\$ (.*)$", console, re.MULTILINE)
 
 
+def commands(page: Path) -> list[tuple[str, str]]:
+    """Give each command that a page shows, in their order, and what the page says it prints, if it does."""
+    found: list[tuple[str, str]] = []
+    for block in _SHELL.finditer(page.read_text("utf-8")):
+        code = textwrap.dedent(block["code"])
+        if block["kind"] == "console":
+            found += re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", code, re.MULTILINE)
+        else:
+            found += ((command, "") for command in _whole(code))
+    return found
+
+
+def _whole(code: str) -> Iterator[str]:
+    """Give commands with the lines that belong to them: continued ones, quoted ones, loops."""
+    pending = ""
+    for line in code.splitlines():
+        pending += f"{line}\n"
+        if not pending.strip() or pending.lstrip().startswith("#"):
+            pending = ""
+        elif _complete(pending):
+            yield pending.strip()
+            pending = ""
+    assert not pending, f"a command without an end: {pending}"
+
+
+def _complete(text: str) -> bool:
+    try:
+        words = " ".join(shlex.split(text, comments=True))
+    except ValueError:  # a quote without its end
+        return False
+    return not text.rstrip().endswith("\\") and len(re.findall(r"\bdo\b", words)) == len(re.findall(r"\bdone\b", words))
+
+
 def environment(**more: str) -> dict[str, str]:
     """Give the environment of a shell in which `reactor` is the one that is tested."""
     return os.environ | {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"} | more
 
 
-async def shell(command: str, folder: Path, env: Mapping[str, str]) -> str:
-    """Run a block of a page as it stands there; what it printed is shown if it fails."""
+async def shell(
+    command: str, folder: Path, env: Mapping[str, str], *, answers: str = "", codes: Collection[int] = (0,)
+) -> str:
+    """Run a block of a page as it is there; what it printed is shown if it ends with another code.
+
+    `answers`: what a person types, where it asks.
+    """
     process = await asyncio.create_subprocess_exec(
         "bash", "-euo", "pipefail", "-c", command, cwd=folder, env=env,
-        stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
+        stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
     )  # fmt: skip
-    printed = (await process.communicate())[0].decode()
-    print(f"$ {command}{printed}")
-    assert process.returncode == 0, f"{command}\n{printed}"
+    printed = (await process.communicate(answers.encode()))[0].decode()
+    print(f"$ {command}\n{printed}")
+    assert process.returncode in codes, f"{command}\nended with {process.returncode}:\n{printed}"
     return printed

@@ -257,3 +257,16 @@ def test_what_rules_and_sources_ask_of_the_settings_has_to_be_there(file: Path, 
     file.write_text(file.read_text().replace("typo", "main" if "prometheus" in refused else "east"))
     if not refused.startswith(("karmada", "notify")):
         assert load_for(settings, Snapshot.take(settings))
+
+
+@pytest.mark.parametrize("meant", ["*.yaml", ""], ids=["by a glob", "by its folder"])
+def test_rule_tests_beside_rule_files_are_no_rule_files(file: Path, meant: str) -> None:
+    file.with_name("rules_test.yaml").write_text("apiVersion: reactor/v1\nruleFiles: [rules.yaml]\ntests: []\n")
+    assert [rule.name for rule in load_for(named(file.parent / meant)).rules] == ["one"]
+
+
+def test_a_rule_test_that_is_named_as_a_rule_file_is_refused(file: Path) -> None:
+    test = file.with_name("rules_test.yaml")
+    test.write_text("apiVersion: reactor/v1\nruleFiles: [rules.yaml]\ntests: []\n")
+    with pytest.raises(InvalidFiles, match="tests"):
+        load_for(named(file, test))
