@@ -55,6 +55,8 @@ class Index(Generic[T]):
         node = self._root
         for segment in pattern:
             node = node.child(segment)
+        if node.ends is None:
+            node.ends = set()
         node.ends.add(number)
 
     def find(self, path: Sequence[str]) -> tuple[T, ...]:
@@ -68,7 +70,7 @@ class Index(Generic[T]):
                 continue
             seen.add((id(node), at))
             if at == len(path):
-                found |= node.ends
+                found |= node.ends or set()
             else:
                 ahead += [(child, at + 1) for child in node.fitting(path[at])]
             if node.rest is not None:
@@ -77,16 +79,17 @@ class Index(Generic[T]):
 
 
 class _Node:
-    """Where patterns with the same beginning go on."""
+    """Where patterns with the same beginning go on. It has no room for what is not there: most have one thing, and
+    1,000 rules have 13,000 of them."""
 
     __slots__ = ("ends", "exact", "globs", "rest", "shapes")
 
     def __init__(self) -> None:
-        self.ends: set[int] = set()
-        self.exact: dict[str, _Node] = {}
-        self.globs: dict[tuple[str, str], _Node] = {}
+        self.ends: set[int] | None = None
+        self.exact: dict[str, _Node] | None = None
+        self.globs: dict[tuple[str, str], _Node] | None = None
         """By the text before the first wildcard and after the last."""
-        self.shapes: list[tuple[int, int]] = []
+        self.shapes: tuple[tuple[int, int], ...] = ()
         """The lengths of these texts, each pair once: few, however many patterns there are."""
         self.rest: _Node | None = None
         """After `**`."""
@@ -94,19 +97,25 @@ class _Node:
     def child(self, segment: Segment) -> _Node:
         """Give the node behind a segment of a pattern."""
         if isinstance(segment, str):
-            return self.exact.setdefault(segment, _Node())
+            if self.exact is None:
+                self.exact = {}
+            return self.exact.get(segment) or self.exact.setdefault(segment, _Node())
         if segment == MANY:
             self.rest = self.rest or _Node()
             return self.rest
         ends = _ends(segment.text)
         if (shape := (len(ends[0]), len(ends[1]))) not in self.shapes:
-            self.shapes.append(shape)
-        return self.globs.setdefault(ends, _Node())
+            self.shapes += (shape,)
+        if self.globs is None:
+            self.globs = {}
+        return self.globs.get(ends) or self.globs.setdefault(ends, _Node())
 
     def fitting(self, segment: str) -> Iterable[_Node]:
         """Give the nodes behind all segments of patterns that this one may fit."""
-        if (exact := self.exact.get(segment)) is not None:
+        if self.exact is not None and (exact := self.exact.get(segment)) is not None:
             yield exact
+        if self.globs is None:
+            return
         for before, after in self.shapes:
             if before + after <= len(segment):
                 node = self.globs.get((segment[:before], segment[len(segment) - after :]))
