@@ -27,6 +27,7 @@ from bus.json_text import parsed
 from reactor.clients.api_refusals import APPLY_PATCH, JSON_PATCH, RefusedRequest, refusal
 from reactor.clients.hanging import ANSWER_SECONDS, ANSWERS_MAX, WAIT_SECONDS, unless_hung
 from reactor.clients.kubernetes_port import ApiUnavailable, Forbidden, JsonObject
+from reactor.clients.list_page import ListPage
 from reactor.clients.loading import Loading
 from reactor.clients.official_client import ApiClient, ApiException, ConfigException, Configuration, kube_config
 from reactor.clients.sessions import Purpose, Sessions
@@ -116,18 +117,21 @@ class Kubernetes:
         query = {"limit": str(PAGE_OBJECTS)} | {name: value for name, value in selected.items() if value}
         for _ in range(MAX_PAGES):
             page = await self._page(path, query, Purpose.ACT)
-            items += page.get("items") or []
-            token = (page.get("metadata") or {}).get("continue")
-            if not token:
+            items += _items(path, page)
+            if not page.token:
                 return items
-            query["continue"] = token
+            query["continue"] = page.token
         raise ApiUnavailable(f"{self._name}: GET {path} gave more than {MAX_PAGES} pages")
 
-    async def page(self, path: str, query: Mapping[str, str]) -> JsonObject:
+    async def page(self, path: str, query: Mapping[str, str]) -> ListPage:
         return await self._page(path, query, Purpose.WATCH)
 
-    async def _page(self, path: str, query: Mapping[str, str], purpose: Purpose) -> JsonObject:
-        return await self._json("GET", path, query=query, seconds=PAGE_SECONDS, purpose=purpose)
+    async def _page(self, path: str, query: Mapping[str, str], purpose: Purpose) -> ListPage:
+        request, text = await self._text("GET", path, query=query, seconds=PAGE_SECONDS, purpose=purpose)
+        try:
+            return ListPage(text)
+        except ValueError as error:
+            raise ApiUnavailable(f"{request.text} was answered no JSON: {error}") from error
 
     async def json_patch(self, path: str, operations: Sequence[JsonObject]) -> JsonObject:
         # A list, always: the client turns anything else into a strategic merge patch, which custom resources refuse.
@@ -200,20 +204,31 @@ class Kubernetes:
         query: Mapping[str, str] | None = None,
         body: object = None,
         content_type: str = "application/json",
-        seconds: float = REQUEST_SECONDS,
-        purpose: Purpose = Purpose.ACT,
     ) -> JsonObject:
-        request = RefusedRequest(self._name, method, path, query or {}, content_type)
-        timeout = _timeout(seconds, silent=WAIT_SECONDS if purpose is Purpose.WATCH else None)
-        async with self._answer(request, body, timeout, purpose) as response:
-            words = await _whole(request, response)
+        request, text = await self._text(method, path, query=query, body=body, content_type=content_type)
         try:
-            found = parsed(words)
+            found = parsed(text)
         except ValueError as error:
             raise ApiUnavailable(f"{request.text} was answered no JSON: {error}") from error
         if not isinstance(found, dict):
             raise ApiUnavailable(f"{request.text} was answered JSON that is no object")
         return found
+
+    async def _text(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Mapping[str, str] | None = None,
+        body: object = None,
+        content_type: str = "application/json",
+        seconds: float = REQUEST_SECONDS,
+        purpose: Purpose = Purpose.ACT,
+    ) -> tuple[RefusedRequest, bytes]:
+        request = RefusedRequest(self._name, method, path, query or {}, content_type)
+        timeout = _timeout(seconds, silent=WAIT_SECONDS if purpose is Purpose.WATCH else None)
+        async with self._answer(request, body, timeout, purpose) as response:
+            return request, await _whole(request, response)
 
     @asynccontextmanager
     async def _answer(
@@ -285,6 +300,13 @@ class Kubernetes:
             self._retired.add(refused)
             await refused.retire()
             return True
+
+
+def _items(where: str, page: ListPage) -> list[JsonObject]:
+    try:
+        return page.items
+    except ValueError as error:
+        raise ApiUnavailable(f"GET {where} was answered JSON that is no list: {error}") from error
 
 
 def _timeout(seconds: float, *, silent: float | None = None) -> aiohttp.ClientTimeout:

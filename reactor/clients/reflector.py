@@ -18,6 +18,7 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence, Set
 from datetime import datetime
+from itertools import islice
 from math import ceil, inf
 from typing import NamedTuple
 
@@ -25,6 +26,7 @@ from reactor.clients.changes import ChangeType, Key, ObjectChange, ReadInterval,
 from reactor.clients.doubt import AGAIN_SECONDS, Doubt
 from reactor.clients.hanging import Hung
 from reactor.clients.kubernetes_port import ApiUnavailable, JsonObject, NotFound
+from reactor.clients.list_page import ListPage
 from reactor.clients.read_alone import found_alone
 from reactor.clients.watching import Expired, Silent, WatchApi
 from reactor.runtime import telemetry
@@ -107,6 +109,8 @@ class Reflector:
         self._not_found = 0  # in a row
         self._backoff = backoff or RetryBackoff(first_seconds=0.1, most_seconds=30)
         self._stored: dict[Key, _Stored] = {}
+        self._pages_read: dict[bytes, tuple[Key, ...]] = {}
+        """What stood on the pages of the last LIST, by their digests, while nothing has changed since."""
         self._version: str | None = None  # None: list before anything else
         self._listed_at = 0.0
         self._heard_at: float | None = None  # last proof that the copy was true, on the event loop's clock
@@ -243,13 +247,21 @@ class Reflector:
         """Read everything, tell the difference to what was known."""
         found: dict[Key, _Stored] = {}
         changes: list[ObjectChange] = []
+        read: dict[bytes, tuple[Key, ...]] = {}
         version, look = "", ReadInterval(self._clock.now(), self._clock.now())
         async for page in self._pages():
             if not version:
                 look = ReadInterval(look.began, self._clock.now())  # all pages show one state, that of the first
-            version = version_of(page)
-            for item in page.get("items") or []:
+            version = page.version
+            if page.digest in self._pages_read:
+                read[page.digest] = self._pages_read[page.digest]
+                found |= {key: self._stored[key] for key in read[page.digest]}
+                continue
+            known = len(found)
+            for item in self._items(page):
                 await self._take(item, found, changes)
+            if page.digest:
+                read[page.digest] = tuple(islice(found, known, None))
         if self._clock.standstill.ended_at > look.began:
             return  # nobody knows how old this is: it is listed again at once
         lacking = self._stored.keys() - found.keys()
@@ -260,7 +272,7 @@ class Reflector:
                 found[key] = stored
             elif key not in found:
                 changes.append(ObjectChange(ChangeType.DELETED, stored.object, unbroken=False))
-        self._stored, self._version = found, version
+        self._stored, self._version, self._pages_read = found, version, read
         self._listed_at, self._list_began, self._broken = _now(), look.began, False
         self._proved(look)
         self._not_found = 0
@@ -269,18 +281,23 @@ class Reflector:
         await self._tell(changes)
         self.synced.set()
 
-    async def _pages(self) -> AsyncIterator[JsonObject]:
+    async def _pages(self) -> AsyncIterator[ListPage]:
         query = {"limit": str(PAGE_OBJECTS), **self._selector}
         for _ in range(MAX_PAGES):
             page = await self._api.page(self._path, query)
-            if not isinstance(page.get("items"), list | None) or not version_of(page):
+            if not page.version:
                 raise ApiUnavailable(f"{self._where} was answered JSON that is no list")
             yield page
-            token = page["metadata"].get("continue")
-            if not token:
+            if not page.token:
                 return
-            query["continue"] = token
+            query["continue"] = page.token
         raise ApiUnavailable(f"{self._where} gave more than {MAX_PAGES} pages")
+
+    def _items(self, page: ListPage) -> list[JsonObject]:
+        try:
+            return page.items
+        except ValueError as error:
+            raise ApiUnavailable(f"{self._where} was answered JSON that is no list: {error}") from error
 
     async def _take(self, item: object, found: dict[Key, _Stored], changes: list[ObjectChange]) -> None:
         key = key_of(item)
@@ -328,6 +345,8 @@ class Reflector:
 
     async def _event(self, kind: str, found: JsonObject) -> None:
         version, key = version_of(found), key_of(found)
+        if kind != "BOOKMARK":
+            self._pages_read = {}
         if kind != "BOOKMARK" and key is None:
             self._skip(found)
         # Of what the last LIST lacks, it is not known what became of it before the watch that begins there.

@@ -6,7 +6,8 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager
 from typing import Protocol
 
-from reactor.clients.kubernetes_port import ApiUnavailable, JsonObject, KubeApi
+from reactor.clients.kubernetes_port import ApiUnavailable, KubeApi
+from reactor.clients.list_page import ListPage
 
 
 class Expired(ApiUnavailable):
@@ -20,8 +21,8 @@ class Silent(ApiUnavailable):
 class WatchApi(KubeApi, Protocol):
     """One cluster that can also be watched."""
 
-    async def page(self, path: str, query: Mapping[str, str]) -> JsonObject:
-        """Read one page of a list, `metadata` included. Raises as KubeApi does, and Expired."""
+    async def page(self, path: str, query: Mapping[str, str]) -> ListPage:
+        """Read one page of a list. Raises as KubeApi does, and Expired."""
         ...
 
     async def status(self, path: str, *, seconds: float) -> int:

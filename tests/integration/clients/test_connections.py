@@ -43,7 +43,7 @@ async def test_watches_leave_connections_for_reads_probes_and_writes(api: Kubern
             await api.get("/api/v1")
             assert await api.status("/readyz", seconds=3) == 200
             await api.create("/api/v1/namespaces", {"metadata": {"name": "made"}})
-            assert (await api.page("/api/v1/namespaces", {}))["items"]
+            assert (await api.page("/api/v1/namespaces", {})).items
     assert open_watches_of("east") == 0
 
 

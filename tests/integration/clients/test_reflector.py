@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from math import inf
@@ -14,6 +15,7 @@ from reactor.clients import reflector as reflector_
 from reactor.clients.changes import ChangeType, Key, ObjectChange
 from reactor.clients.kubernetes import Kubernetes
 from reactor.clients.kubernetes_port import NotFound
+from reactor.clients.list_page import ListPage
 from reactor.clients.reflector import Reflector
 from reactor.demo.kube import (
     CutWatch,
@@ -331,10 +333,11 @@ class Emptied:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._api, name)
 
-    async def page(self, path: str, query: Mapping[str, str]) -> JsonObject:
+    async def page(self, path: str, query: Mapping[str, str]) -> ListPage:
         self.lists += 1
         page = await self._api.page(path, query)
-        return {**page, "items": [found for found in page["items"] if self._has(found["metadata"]["name"])]}
+        items = [found for found in page.items if self._has(found["metadata"]["name"])]
+        return ListPage(json.dumps({"metadata": page.metadata, "items": items}).encode())
 
     async def get(self, path: str) -> JsonObject:
         if not self.there_alone and not self._has(path.rpartition("/")[2]):
@@ -609,6 +612,62 @@ async def test_a_server_restored_from_a_backup_is_noticed_within_a_minute(
         # What a backup holds comes back without an event.
         del east.store.collection(east.catalog.named("configmaps")).objects["shop", "a"]
         await copy.until(lambda: not names(subject))
+
+
+class Pages:
+    """The API, with what was read of each LIST counted in objects."""
+
+    def __init__(self, api: Kubernetes, monkeypatch: pytest.MonkeyPatch) -> None:
+        self._api = api
+        self.lists = self.objects = 0
+        read = cast("property", ListPage.items).fget
+        assert read is not None
+
+        def counted(page: ListPage) -> list[Any]:
+            found: list[Any] = read(page)
+            self.objects += len(found)
+            return found
+
+        monkeypatch.setattr(ListPage, "items", property(counted))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._api, name)
+
+    async def page(self, path: str, query: Mapping[str, str]) -> ListPage:
+        self.lists += 1
+        return await self._api.page(path, query)
+
+
+async def test_a_list_that_brings_what_the_last_one_brought_is_not_read_again(
+    api: Kubernetes, east: EmulatedCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(3):
+        east.create(config_map(f"c{number}"))
+    copy, pages = Copy(), Pages(api, monkeypatch)
+    async with running(reflector(cast("Kubernetes", pages), copy, idle_seconds=60)) as subject:
+        there = len(subject.objects)
+        for _ in range(2):
+            before = len(copy.batches)
+            subject.look_again(Clock().now())
+            await copy.until(lambda before=before: len(copy.batches) > before)  # type: ignore[misc]
+        assert (pages.lists, pages.objects, len(subject.objects)) == (3, there, there)
+        assert copy.batches[1:] == [[], []]
+
+
+async def test_a_server_restored_to_what_the_last_list_brought_is_noticed(
+    api: Kubernetes, east: EmulatedCluster
+) -> None:
+    east.create(config_map("a"))
+    copy = Copy()
+    async with running(reflector(api, copy, idle_seconds=60)) as subject:
+        await eventually(lambda: bool(east.watches))
+        objects = east.store.collection(east.catalog.named("configmaps")).objects
+        backup = objects["shop", "a"]
+        east.patch("configmaps", "a", {"data": {"value": "2"}}, "shop")
+        await copy.until(lambda: (ChangeType.MODIFIED, "a") in copy.told)
+        objects["shop", "a"] = backup
+        subject.look_again(Clock().now())
+        await eventually(lambda: subject.objects[Key("shop", "a")]["data"]["value"] == "1")
 
 
 @pytest.mark.parametrize("verb", ["list", "watch"])

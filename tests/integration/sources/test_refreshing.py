@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
@@ -14,6 +15,7 @@ from bus.messages import Health, Observation, RefreshRequest
 from bus.subjects import refresh
 from bus.testing.memory import MemoryBus
 from reactor.clients.clusters import Clusters
+from reactor.clients.list_page import ListPage
 from reactor.demo.kube import EmulatedCluster, FailWatch, Fault, JsonObject, Reset
 from reactor.sources.kubernetes import endpoints_watch, lease_watch, node_watch, route_inventory, workload_watch
 from reactor.sources.prometheus import prometheus_query
@@ -41,10 +43,10 @@ class Lists:
     async def get_cluster(self, _: str) -> Any:
         return self
 
-    async def page(self, path: str, query: Mapping[str, str]) -> JsonObject:
+    async def page(self, path: str, query: Mapping[str, str]) -> ListPage:
         self.paths.append(path)
-        page: JsonObject = await self._api.page(path, query)
-        return {**page, "items": []} if self.empty else page
+        page: ListPage = await self._api.page(path, query)
+        return ListPage(json.dumps({"metadata": page.metadata, "items": []}).encode()) if self.empty else page
 
     def of(self, plural: str) -> int:
         return sum(path.endswith(plural) for path in self.paths)
