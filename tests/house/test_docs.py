@@ -208,7 +208,7 @@ def test_there_are_examples_of_every_kind() -> None:
 
 
 def commands() -> Iterator[tuple[str, list[str]]]:
-    """Give each `reactor …` of an example: where it stands, and its words."""
+    """Give each `reactor …` of an example, and of a sentence: where it stands, and its words."""
     for example in EXAMPLES:
         if example.kind not in ("sh", "console"):
             continue
@@ -217,6 +217,9 @@ def commands() -> Iterator[tuple[str, list[str]]]:
                 words = part.split()
                 if words[:1] == ["reactor"] and len(words) > 1:
                     yield ids(example), words[1:]
+    for page in [page for page in PAGES if page.name != "CHANGELOG.md"]:  # which names what was
+        for line in re.findall(r"`reactor ([a-z][^`]*)`", prose(page)):
+            yield f"{shown(page)}: `reactor {line}`", re.split(r"&&|\|", line)[0].split()
 
 
 def test_every_command_that_is_shown_exists_with_its_options() -> None:
@@ -227,6 +230,8 @@ def test_every_command_that_is_shown_exists_with_its_options() -> None:
         assert command is not None
         while isinstance(command, click.Group) and words and words[0] in command.commands:
             command = command.commands[words.pop(0)]
+        wrong = isinstance(command, click.Group) and words and re.fullmatch(r"[a-z]+", words[0])
+        assert not wrong, f"{where}: reactor {name} has no command {words[0]}"
         known = {option for param in command.params for option in param.opts}
         for word in words:
             option = word.partition("=")[0]
