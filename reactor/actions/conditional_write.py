@@ -1,5 +1,8 @@
 """The one way to change an object: read, plan, one conditional write, verify; again where somebody else was quicker.
 
+Where a watch of this process holds the object, its copy is what is planned on first: the write tests its version. What
+would end without a write is read.
+
 A write without an answer may or may not have happened. It is never guessed at: the object is read again, and either is
 as asked by now, or the next write is conditional on what was just read.
 """
@@ -14,10 +17,12 @@ from functools import partial
 import stamina
 
 from bus.messages import RouteRef
+from reactor.actions.guarded import connection_of
 from reactor.actions.outcomes import NotAsAsked, OutOfTime, Waited
 from reactor.actions.served_versions import forget, path_of
+from reactor.clients.copies import copy_of
 from reactor.clients.kubernetes_port import ApiUnavailable, JsonObject, KubeApi, NotFound
-from reactor.runtime.errors import Retryable
+from reactor.runtime.errors import ReactorError, Retryable
 from rules.rulefile.route_kinds import RouteKind
 
 ATTEMPTS_MAX = 5
@@ -27,6 +32,8 @@ SETTLE_SECONDS = 12.0
 
 Read = Callable[[], Awaitable[tuple[str, JsonObject]]]
 """Gives the object and the path it stands at."""
+Held = Callable[[], Awaitable[tuple[str, JsonObject] | None]]
+"""The same as a watch of this process holds it; None: none does."""
 Plan = Callable[[JsonObject], "list[JsonObject] | None"]
 """From an object to the JSON Patch that makes it as asked; None: it is. Raises Declined."""
 
@@ -54,27 +61,37 @@ async def conditional_write(
     api: KubeApi, route: RouteRef, kind: RouteKind, change: ConditionalChange
 ) -> Written | None:
     """Make the route as planned. None: it already was, and nothing was written. Raises as settle_object does."""
-    return await conditional_write_object(api, route.object, partial(_read, api, route, kind), change)
+    return await conditional_write_object(
+        api, route.object, partial(_read, api, route, kind), change, held=partial(_held, api, route, kind)
+    )
 
 
-async def conditional_write_object(api: KubeApi, name: str, read: Read, change: ConditionalChange) -> Written | None:
+async def conditional_write_object(
+    api: KubeApi, name: str, read: Read, change: ConditionalChange, *, held: Held | None = None
+) -> Written | None:
     """Make the object as planned. None: it already was, and nothing was written. `name` is for people.
 
     Raises Declined, NotAsAsked and what the API raises; ApiUnavailable also after SETTLE_SECONDS.
     """
     try:
         async with asyncio.timeout(SETTLE_SECONDS):
-            return await _settle(api, name, read, change)
+            return await _settle(api, name, read, change, await held() if held is not None else None)
     except TimeoutError as error:
         raise ApiUnavailable(f"{name}: not settled within {SETTLE_SECONDS:g} s") from error
 
 
-async def _settle(api: KubeApi, name: str, read: Read, change: ConditionalChange) -> Written | None:
+async def _settle(
+    api: KubeApi, name: str, read: Read, change: ConditionalChange, held: tuple[str, JsonObject] | None
+) -> Written | None:
     unanswered: JsonObject | None = None
     async for attempt in attempts():
         with attempt:
-            path, obj = await read()
-            operations = change.plan(obj)
+            operations = _on_copy(change.plan, held)
+            if operations is not None and held is not None:
+                (path, obj), held = held, None
+            else:
+                path, obj = await read()
+                operations = change.plan(obj)
             if operations is None:
                 return Written(unanswered, obj) if unanswered and change.written_by_us(obj) else None
             try:
@@ -87,6 +104,14 @@ async def _settle(api: KubeApi, name: str, read: Read, change: ConditionalChange
                 raise NotAsAsked(f"{name}: the write was accepted, but the answer shows something else")
             return Written(obj, answer)
     raise AssertionError("stamina ends with an answer or an error")
+
+
+def _on_copy(plan: Plan, held: tuple[str, JsonObject] | None) -> list[JsonObject] | None:
+    """Give the patch that a copy asks for; None: there is none, or it would end without a write."""
+    try:
+        return plan(held[1]) if held is not None else None
+    except ReactorError:
+        return None
 
 
 def attempts() -> AsyncIterable[stamina.Attempt]:
@@ -104,6 +129,16 @@ def _backoff(error: Exception) -> bool | float:
     if error.after is None:
         return True
     return error.after if error.after <= WAIT_SECONDS_MAX else False
+
+
+async def _held(api: KubeApi, route: RouteRef, kind: RouteKind) -> tuple[str, JsonObject] | None:
+    """Give what a watch of ours knows of the route, and its path."""
+    try:
+        path = await path_of(api, route, kind)
+    except ReactorError:
+        return None  # whoever reads it is told
+    copy = copy_of(connection_of(api), path)
+    return None if copy is None else (path, copy)
 
 
 async def _read(api: KubeApi, route: RouteRef, kind: RouteKind) -> tuple[str, JsonObject]:

@@ -147,6 +147,11 @@ class Reflector:
         """The same of one object; None as well where a LIST that is not believed lacks it."""
         return None if key in self._doubt.keys else self.seen
 
+    def believed(self, key: Key) -> JsonObject | None:
+        """Give an object, projected; None where there is none, or where it cannot be believed now."""
+        stored = self._stored.get(key)
+        return stored.object if stored is not None and self.seen_of(key) is not None else None
+
     @property
     def doubted(self) -> Set[Key]:
         """The objects that a LIST lacks which is not believed."""

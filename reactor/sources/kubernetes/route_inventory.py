@@ -20,6 +20,7 @@ from typing import TypeAlias, TypeVar, cast
 from bus.messages import Route, RouteKind
 from reactor.clients.api_versions import served
 from reactor.clients.changes import ChangeType, Key, ObjectChange, key_of
+from reactor.clients.copies import holding
 from reactor.clients.kubernetes_port import JsonObject, KubeApi, NotFound
 from reactor.clients.reflector import NotServed, Reflector
 from reactor.runtime import telemetry
@@ -106,6 +107,8 @@ class _Inventory:
         self._wanted: dict[str | None, set[RuleRef]] = defaultdict(set)
         for one in selections:
             self._wanted[one.name].add(one.rule)
+        self._unlisted: Sequence[str] = sorted(filter(None, self._wanted))
+        """What is named, until the first list."""
         self._standing: Republisher[Route] = Republisher(
             world.tell, world.clock, on_facts_lost=world.on_facts_lost, period_seconds=REFRESH_SECONDS
         )
@@ -121,6 +124,10 @@ class _Inventory:
             api, path, self._changed, clock=self._world.clock, label_selector=self._scope.selector or None,
             project=project, not_found_max=NOT_FOUND_MAX,
         )  # fmt: skip
+        with holding(api, path, reflector.believed):
+            await self._keep(api, version, reflector)
+
+    async def _keep(self, api: KubeApi, version: str, reflector: Reflector) -> None:
         async with asyncio.TaskGroup() as group:
             group.create_task(reflector.run())
             group.create_task(self._standing.keep(lambda: None if reflector.doubted else reflector.seen))
@@ -143,7 +150,8 @@ class _Inventory:
                 route = self._missing(key, rule) if kind is ChangeType.DELETED else self._projected(found, rule)
                 seen[route.object] = route
         # The first batch is the whole list: what is named and not in it is not there.
-        for name in sorted(filter(None, self._wanted)):
+        unlisted, self._unlisted = self._unlisted, ()
+        for name in unlisted:
             for rule in sorted(self._wanted[name], key=repr):
                 missing = self._missing(Key(self._scope.namespace, name), rule)
                 if self._standing.get(missing.object) is None:
@@ -193,8 +201,9 @@ async def _read(api: KubeApi, path: str) -> JsonObject | None:
 
 
 def project(found: JsonObject) -> JsonObject:
-    """Keep the metadata that is read, and the spec: managedFields alone can be larger than the rest."""
+    """Keep the metadata that is read, here and by whoever writes to it, and the spec: managedFields alone can be larger
+    than the rest."""
     metadata = found.get("metadata")
-    kept = ("namespace", "name", "labels", "annotations")
+    kept = ("namespace", "name", "resourceVersion", "labels", "annotations")
     small = {key: metadata.get(key) for key in kept} if isinstance(metadata, dict) else None
     return {"metadata": small, "spec": found.get("spec")}
