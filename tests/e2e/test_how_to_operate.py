@@ -153,6 +153,8 @@ async def test_people_look_at_it(shop: Shop, reactor: MakeReactor, tmp_path: Pat
         with Followed("docs/how-to/find-what-is-wrong.md", service.folder) as page:
             said = await page.run("reactor doctor", codes=(0, 1))
             assert "with JetStream" in said
+            (service.folder / "reactor.log").write_text(service.log.read_text())
+            assert "files" in await page.run("reactor support-bundle")
         with Followed("docs/how-to/use-the-page.md", service.folder, TOKEN=TOKEN) as page:
             page.instead = {"https://reactor.example.org": await service.page()}
             assert page.take("reactor run").endswith("--config reactor.yaml --roles all,web")

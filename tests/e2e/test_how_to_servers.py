@@ -7,19 +7,25 @@ from contextlib import asynccontextmanager
 from datetime import timedelta
 from pathlib import Path
 
+import pytest
 import yaml
 
+from bus import permissions
 from bus.embedded import EmbeddedServer
+from bus.server_users import configuration
 from reactor.demo.kube import Emulator, write_kubeconfig
 from reactor.runtime.clock import Clock
-from tests.contract.bus.servers import cluster
+from tests.contract.bus.servers import Configured, cluster
+from tests.e2e.conftest import MakeReactor
 from tests.e2e.followed import Followed
 from tests.e2e.pages import blocks
 from tests.e2e.processes import Child
+from tests.e2e.rulefiles import document, failover
 from tests.e2e.service import ROOT, Service
 from tests.e2e.shop import Shop
 from tests.e2e.test_backtest import Filled
 from tests.e2e.waiting import until_told
+from tests.integration.bus.authority import jetstream
 
 STEP = 15
 """Seconds between two scrapes."""
@@ -209,3 +215,27 @@ async def test_a_zone_is_isolated_by_hand(tmp_path: Path) -> None:
                 assert "prod-zones" in await page.run("reactor zone list")
                 assert "Evacuate" in await page.run("reactor zone plan", codes=(0, 1))
                 assert "Do it?" in await page.run("reactor zone isolate", answers="y\n", codes=(0, 1))
+
+
+async def test_people_reach_the_bus_of_a_cluster(
+    shop: Shop, reactor: MakeReactor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As the user `operator`, through a port that is forwarded."""
+    roles = ("reactor", "operator")
+    for role in roles:
+        monkeypatch.setenv(f"NATS_PASSWORD_{role.upper()}", f"password-of-{role}")
+    users = f"{jetstream(tmp_path)}\n{configuration(map(permissions.of_role, roles))}"
+    shop.split("checkout", "fallback")
+    async with Configured(tmp_path / "nats", users) as server:
+        bus = {"url": server.url, "user": "reactor", "password": "password-of-reactor"}
+        async with reactor(document(rules=failover()), bus=bus) as service:
+            with Followed("docs/how-to/install-in-kubernetes.md", tmp_path / "here") as page:
+                page.instead = {"nats://127.0.0.1:4222": server.url}
+                page.program("kubectl", 'case "$*" in *secret*) printf password-of-operator | base64;; esac\n')
+                await page.run("kubectl -n reactor port-forward")
+                await page.run("export REACTOR_BUS__URL")
+                await page.run("export REACTOR_BUS__PASSWORD")
+                assert "TrafficSplit/checkout" in await page.run("reactor status")
+                assert "paused by operator" in await page.run("reactor pause", answers="y\n")
+                assert "resumed *" in await page.run("reactor resume", answers="y\n")
+            assert service.running

@@ -70,7 +70,7 @@ class Example:
 
     @property
     def is_settings(self) -> bool:
-        return self.kind == "yaml" and self.name == "reactor.yaml"
+        return self.kind == "yaml" and Path(self.name).name == "reactor.yaml"
 
 
 def shown(page: Path) -> str:
@@ -237,6 +237,9 @@ def test_every_command_that_is_shown_exists_with_its_options() -> None:
             option = word.partition("=")[0]
             is_option = re.match(r"-[-a-zA-Z]", option)  # -30d is a value: a month ago
             assert not is_option or option in known, f"{where}: reactor {name} has no option {option}"
+        if words and ("runbooks.md" in where or "troubleshoot.md" in where):  # read at night, and copied
+            needed = {param.opts[0] for param in command.params if isinstance(param, click.Option) and param.required}
+            assert needed <= set(words), f"{where}: without {needed}"
 
 
 def test_every_make_target_that_is_shown_exists() -> None:
