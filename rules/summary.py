@@ -10,6 +10,7 @@ from enum import StrEnum
 from bus.messages import Mode, SetWeights
 from rules.core.group import Group
 from rules.core.reasons import Held
+from rules.engine.deadlines import window_end
 from rules.kinds.cluster_taint.state import TaintState
 from rules.kinds.traffic.state import FailoverState, RouteState, TrafficState
 from rules.kinds.workload.state import WorkloadState
@@ -56,10 +57,10 @@ class Summary:
     detail: str
 
 
-def summary(group: Group) -> Summary:
-    """Say what a group stands at."""
+def summary(group: Group, rule: Rule | None = None) -> Summary:
+    """Say what a group stands at. `rule`: as the rule files here say; without it, when a window ends is a guess."""
     state, since, detail = _state(group)
-    return Summary(state, since, _ends_at(group, state), detail)
+    return Summary(state, since, _ends_at(group, state, rule), detail)
 
 
 def state_of(group: Group) -> GroupStatus:
@@ -103,12 +104,16 @@ def _state(group: Group) -> tuple[GroupStatus, datetime | None, str]:
     return state, max((member.settled_at or member.since for member in group.members.values()), default=None), ""
 
 
-def _ends_at(group: Group, state: GroupStatus) -> datetime | None:
+def _ends_at(group: Group, state: GroupStatus, rule: Rule | None) -> datetime | None:
     if group.paused is not None:
         return group.paused.until  # no window of a paused rule leads to anything before
     override = failover_of(group).override
     if group.held is not None and group.held.reason == Held.OVERRIDDEN and override is not None:
         return override.until
+    if rule is not None and state in (GroupStatus.TOLERATING, GroupStatus.RECOVERING):
+        # Not the next look: a signal that gets stale before is said again until then.
+        ends = (window_end(member, rule) for member in group.members.values())
+        return min((end for end in ends if end is not None), default=None)
     timed = group.held is not None and group.held.reason in TIMED
     windows = any(member.window is not None for member in group.members.values())
     return group.next_deadline if timed or (windows and state is not GroupStatus.ACTING) else None

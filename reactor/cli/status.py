@@ -93,9 +93,7 @@ class Shown:
     """What the screen shows."""
 
     def __init__(self, settings: Settings, output: str, pattern: str, *, remembered: bool, compact: bool) -> None:
-        self._rules: Rules = {}
-        if output != "table" or pattern != "*":
-            self._rules = {rule.name: rule for rule in known_rules(settings)[0].rules}
+        self._rules: Rules = {rule.name: rule for rule in known_rules(settings)[0].rules}
         self._output, self._pattern = output, pattern
         self._remembered, self._compact = remembered, compact
         self._last: tuple[str, str] | None = None
@@ -124,7 +122,7 @@ class Shown:
 
     def _text(self, groups: Sequence[Group], now: datetime) -> str:
         if self._output == "table":
-            return "\n".join(map(visible, table(groups, now, terminal_width())))
+            return "\n".join(map(visible, table(groups, now, terminal_width(), self._rules)))
         rows = [entry(group, self._rules, now) for group in groups]
         if self._remembered:
             rows = [{**row, "remembered": to_python(group)} for row, group in zip(rows, groups, strict=True)]

@@ -18,7 +18,8 @@ Rules = Mapping[str, Rule]
 
 def entry(group: Group, rules: Rules, now: datetime) -> dict[str, Any]:
     """One group, for scripts. What cannot be known is null, what cannot apply too; times are RFC 3339."""
-    stands, rule = summary(group), rules.get(group.rule)
+    rule = rules.get(group.rule)
+    stands = summary(group, rule)
     weights = dict(standing_weights(group)) if route_of(group) is not None else None
     return {
         "rule": group.rule, "object": group.object, "mode": group.mode.value if group.mode is not None else None,

@@ -33,7 +33,8 @@ _NEXT = {
 
 def group_row(group: Group, rules: Rules, now: datetime) -> Row:
     """Give what `reactor status -o json` gives, with what a page needs to draw it: whole windows, and what is next."""
-    rule, about = rules.get(group.rule), summary(group)
+    rule = rules.get(group.rule)
+    about = summary(group, rule)
     windows = [window for name, member in group.members.items() for window in _window(name, member, rule)]
     return {
         **entry(group, rules, now), "key": key_of(group), "kind": getattr(rule, "kind", None),

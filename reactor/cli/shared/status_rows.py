@@ -8,13 +8,15 @@ from datetime import datetime
 
 from reactor.runtime.durations import duration
 from reactor.runtime.visible import visible
+from reactor.views.group_view import Rules
 from rules.core.group import Group
+from rules.rulefile.model import Rule
 from rules.summary import route_of, summary
 
 
-def row(group: Group, now: datetime) -> dict[str, str]:
+def row(group: Group, now: datetime, rule: Rule | None = None) -> dict[str, str]:
     """One group as a line of the table."""
-    stands = summary(group)
+    stands = summary(group, rule)
     left = ""
     if stands.ends_at is not None:
         seconds = max((stands.ends_at - now).total_seconds(), 0)
@@ -28,9 +30,10 @@ def row(group: Group, now: datetime) -> dict[str, str]:
     }  # fmt: skip
 
 
-def table(groups: Sequence[Group], now: datetime, width: int | None = None) -> list[str]:
+def table(groups: Sequence[Group], now: datetime, width: int | None = None, rules: Rules | None = None) -> list[str]:
     """Give the lines of the table. `width`: none is longer; where a line would be, each group has several."""
-    return laid_out([row(group, now) for group in groups], width) or ["no rule has anything yet"]
+    rows = [row(group, now, (rules or {}).get(group.rule)) for group in groups]
+    return laid_out(rows, width) or ["no rule has anything yet"]
 
 
 def laid_out(rows: Sequence[Mapping[str, str]], width: int | None) -> list[str]:

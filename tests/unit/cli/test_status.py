@@ -71,6 +71,11 @@ def test_each_state_says_since_when_and_how_long_it_lasts() -> None:
     assert parts(shown(*HOME, paused(at=5), now=10)) == ("Paused", "1970-01-01T00:00:05.000Z", None)
 
 
+def test_a_window_ends_when_it_ends_though_a_signal_would_be_stale_before() -> None:
+    down = [*HOME, unhealthy("a", at=10, stale=5)]
+    assert parts(shown(*down, now=12)) == ("Tolerating", "1970-01-01T00:00:10.000Z", 8.0)
+
+
 def test_a_zone_that_is_isolated_is_not_as_it_should_be() -> None:
     isolation = Isolation("eu-1a", "Failover", "Done", "ZoneUnhealthy", at(0), at(5))
     group = Group("zones", "cluster/east", ZoneState(isolation=isolation))
