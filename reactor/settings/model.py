@@ -353,7 +353,7 @@ class Settings(Described, BaseSettings):
     """The form of log lines on stderr."""
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     """The lowest level that is logged."""
-    concurrency: Annotated[int, Field(ge=1, le=256)] = 64
+    concurrency: Annotated[int, Field(ge=1, le=256)] = 36
     """How many actions one executor carries out at once."""
 
     @field_validator("route_kinds")
