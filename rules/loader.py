@@ -23,30 +23,12 @@ from rules.rulefile.guards import FileGuard
 from rules.rulefile.lint import hints as lint
 from rules.rulefile.model import API_VERSION, Readings, Rule, TrafficFailover
 from rules.rulefile.promql import range_seconds
+from rules.rulefile.rule_set import RuleSet as RuleSet
 from rules.rulefile.sources import AlertmanagerWebhook, AnySource, LoadedSource, PrometheusQuery
 from rules.rulefile.yaml import Document, Path, read
 
 _KINDS: Mapping[str, Any] = {"sources": AnySource, "rules": AnyRule, "guards": FileGuard}
 _TOP = ("apiVersion", *_KINDS)
-
-
-@dataclass(frozen=True, slots=True)
-class RuleSet:
-    """What all rule files say together."""
-
-    rules: tuple[Rule, ...] = ()
-    sources: tuple[LoadedSource, ...] = ()
-    guards: tuple[FileGuard, ...] = ()
-    """Limits that several rules share."""
-    warnings: tuple[Problem, ...] = ()
-    places: Mapping[str, str] = field(default_factory=dict)
-    """Where each rule stands: its name to `file:line`."""
-    removed: frozenset[str] = frozenset()
-    """Rules that are in no file any more: they only bring back what they have done."""
-
-    def rule(self, name: str) -> Rule:
-        """Give the rule of this name. Raises KeyError."""
-        return next(rule for rule in self.rules if rule.name == name)
 
 
 @dataclass(slots=True)

@@ -14,9 +14,8 @@ import re
 import threading
 import time
 from collections import deque
+from collections.abc import Callable
 from typing import TextIO
-
-from reactor.runtime import telemetry
 
 BYTES_MAX = 8 << 20
 """Of lines that wait: what comes then is dropped."""
@@ -46,8 +45,9 @@ log = logging.getLogger(__name__)
 class Lines:
     """Takes lines at any time, at once, and writes them in their order."""
 
-    def __init__(self, stream: TextIO | None) -> None:
-        """`stream` None: there is no such file; every line is dropped."""
+    def __init__(self, stream: TextIO | None, dropped: Callable[[int], object]) -> None:
+        """`stream` None: there is no such file; every line is dropped. `dropped` counts those."""
+        self._dropped = dropped
         self._stream = stream
         self._waiting: deque[bytes] = deque()
         self._bytes = 0
@@ -119,7 +119,7 @@ class Lines:
 
     def _drop(self, lines: int = 1) -> None:
         self._lost += lines
-        telemetry.log_lines_dropped.inc(lines)
+        self._dropped(lines)
 
 
 class Handler(logging.Handler):

@@ -10,16 +10,14 @@ import re
 import sys
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Literal, TextIO
+from typing import Literal, TextIO
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector
 
 from reactor.runtime.installed_versions import installed
+from reactor.runtime.lines import Handler, Lines
 from reactor.runtime.redaction import redact
 from reactor.runtime.visible import visible, visible_json
-
-if TYPE_CHECKING:
-    from reactor.runtime.lines import Lines
 
 REGISTRY = CollectorRegistry()
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
@@ -52,7 +50,7 @@ source_errors = Counter(
     "reactor_source_errors", "Readings that gave no answer, by reason.", ["source", "reason"], registry=REGISTRY
 )
 targets_refused = Counter(
-    "reactor_targets_refused", "Words about targets that were refused: the source speaks of too many.", ["source"],
+    "reactor_targets_refused", "Observations of targets that were refused: the source has too many.", ["source"],
     registry=REGISTRY,
 )  # fmt: skip
 observations_delayed = Counter(
@@ -66,7 +64,7 @@ prometheus_warnings = Counter(
     "reactor_prometheus_warnings", "Warnings that came with answers to queries.", ["prometheus"], registry=REGISTRY
 )
 loop_failures = Counter(
-    "reactor_loop_failures", "Times that a loop which should run for ever ended and was started again.",
+    "reactor_loop_failures", "Times that a loop which should run without end ended and was started again.",
     ["loop", "reason"], registry=REGISTRY,
 )  # fmt: skip
 quarantined = Counter("reactor_quarantined_messages", "Messages that could not be read.", ["stream"], registry=REGISTRY)
@@ -119,7 +117,7 @@ clock_difference = Gauge(
 )
 clock_skew = Gauge(
     "reactor_clock_skew_bound_seconds",
-    "The most by which the time that this process goes by may differ from the bus's: half a round trip, and drift.",
+    "The most by which the time that this process uses may differ from the bus's: half a round trip, and drift.",
     registry=REGISTRY,
 )
 rule_files_invalid = Gauge(
@@ -131,7 +129,7 @@ rule_reloads = Counter(
     registry=REGISTRY,
 )  # fmt: skip
 rule_problems = Gauge(
-    "reactor_rule_problems", "Objects of a rule that somebody has to mend: see its status.", ["rule"], registry=REGISTRY
+    "reactor_rule_problems", "Objects of a rule that a person has to mend: see its status.", ["rule"], registry=REGISTRY
 )
 log_lines_dropped = Counter(
     "reactor_log_lines_dropped", "Log lines that were dropped: stderr was full, closed, or on a full disk.",
@@ -196,9 +194,7 @@ def _quoted(text: str) -> str:
 
 def start_logging(style: Literal["logfmt", "json"], level: str, stream: TextIO | None = None) -> Lines:
     """Send all logs to stderr, or to this file, in one form, through one redaction; give what writes them."""
-    from reactor.runtime.lines import Handler, Lines
-
-    lines = Lines(stream or sys.stderr)
+    lines = Lines(stream or sys.stderr, log_lines_dropped.inc)
     handler = Handler(lines)
     handler.setFormatter(_Formatter(style))
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)

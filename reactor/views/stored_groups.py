@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import rules.catalog as _catalog  # noqa: F401 - it hands the kinds to the engine
 from bus.errors import Malformed
 from reactor.runtime.visible import visible
 from reactor.views.stored_records import Unreadable

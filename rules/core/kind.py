@@ -37,6 +37,9 @@ class RuleKind(Generic[R, S]):
     actions: tuple[type[ActionMessage], ...]
     """What they may ask for besides a Notify, which every rule may. The executor refuses all others."""
 
+    implied: Callable[[Sequence[Any], Sequence[Any], Sequence[Any]], Iterable[R]]
+    """(rules, guards, sources of the rule files): its rules that follow from them. For kinds that no rule file has."""
+
     state: type[S]
     """What its groups remember, as it begins: a type of this kind's own, by which a stored group is read."""
     resolved: frozenset[Because]

@@ -10,9 +10,9 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from bus.messages import Health
-from rules.catalog import kind_of
 from rules.core.group import Group, Member, keep
 from rules.core.reader import ALWAYS, Reader
+from rules.engine.known_kinds import kind_of
 from rules.engine.signals import proven, silence_proven
 from rules.engine.unbroken import window_length
 from rules.rulefile.model import Rule

@@ -13,7 +13,6 @@ from datetime import datetime
 from typing import get_args
 
 from bus.messages import AcquireReply, AcquireRequest, Action, AnyCommand, Fact, Health, Mode, Observation, Outcome
-from rules.catalog import kind_of
 from rules.core.desired import DesiredState, cut
 from rules.core.group import Group, Holding, OutboxEntry, updated
 from rules.core.reader import ALWAYS, Reader
@@ -24,6 +23,7 @@ from rules.engine.deadlines import Outlook, of_members, outlook
 from rules.engine.debounce import debounce, touched
 from rules.engine.evidence import Lack, ended, outdated, present, requeue_at, silent
 from rules.engine.guard import guard
+from rules.engine.known_kinds import kind_of
 from rules.engine.notifications import notify
 from rules.engine.observe import NON_FAILURES, observe_all
 from rules.engine.outbox import enqueue

@@ -18,21 +18,29 @@ from pydantic import TypeAdapter, ValidationError
 
 from bus.errors import Malformed
 from bus.json_text import parsed
-from rules.catalog import KINDS
 from rules.core.group import VERSION, Group, NoState
+from rules.engine.known_kinds import kinds
 
-_STATES: Mapping[str, type[Any]] = {"": NoState} | {model.__name__: kind.state for model, kind in KINDS.items()}
-"""By what stands as `kind` in a stored group: the name of the model of its rule."""
-_KINDS: Mapping[type[Any], str] = {state: name for name, state in _STATES.items()}
 _KIND = re.compile(rb'\{"kind":"(\w*)",')
 _OURS = {"later"}
 """Fields that are never stored themselves."""
 
 
 @cache
+def _states() -> Mapping[str, type[Any]]:
+    """By `kind` in a stored group: the name of the model of its rule."""
+    return {"": NoState} | {model.__name__: kind.state for model, kind in kinds().items()}
+
+
+@cache
+def _names() -> Mapping[type[Any], str]:
+    return {state: name for name, state in _states().items()}
+
+
+@cache
 def _adapter(name: str) -> TypeAdapter[Group]:
     """Of the kind of this name. Made when it is needed: each takes some 30 ms, and most rule files have few kinds."""
-    state = _STATES[name]
+    state = _states()[name]
     return TypeAdapter(Group[state])  # type: ignore[valid-type]
 
 
@@ -54,7 +62,7 @@ def load(body: bytes) -> Group:
     """Read a group back. Raises Malformed where it is none, or of a newer version."""
     text = unpacked(body)
     name = _kind(text)
-    if name not in _STATES:
+    if name not in _states():
         raise Malformed(f"not a stored group: {name!r} is no kind of rule that this version knows")
     try:
         group = _adapter(name).validate_json(text)
@@ -96,7 +104,7 @@ def with_later(known: Any, later: Any) -> Any:
 
 
 def _json(group: Group) -> bytes:
-    name = _KINDS[type(group.state)]
+    name = _names()[type(group.state)]
     return b'{"kind":"%s",%s' % (name.encode(), _adapter(name).dump_json(group, by_alias=False, exclude=_OURS)[1:])
 
 
@@ -127,5 +135,5 @@ def unpacked(body: bytes) -> bytes:
 
 def to_python(group: Group) -> Any:
     """Give the group as plain values, for people."""
-    name = _KINDS[type(group.state)]
+    name = _names()[type(group.state)]
     return {"kind": name, **_adapter(name).dump_python(group, mode="json", exclude=_OURS)}

@@ -24,13 +24,13 @@ from bus.messages import (
     Resume,
     Statement,
 )
-from rules.catalog import SUBSCRIBING, is_kept, is_of, kind_of, new_group
 from rules.core.group import Group, updated
 from rules.core.kind import RuleKind
 from rules.core.reader import ALWAYS
 from rules.core.values import replace
 from rules.engine.decide import Decision, decide
 from rules.engine.evidence import Confirmation, Lack, confirmed
+from rules.engine.known_kinds import is_kept, is_of, kind_of, new_group, subscribing
 from rules.engine.news import is_news
 from rules.engine.outbox import same
 from rules.engine.pauses import PAUSES, Pauses, paused_by
@@ -40,7 +40,6 @@ from rules.engine.subscriptions import Key, Subscriptions
 from rules.rulefile.model import Rule
 from rules.rulefile.targets import matches
 
-_SUBSCRIBING = frozenset(SUBSCRIBING)
 """Facts have no subclasses. `isinstance` of a pydantic model asks its metaclass, for each class that it is not."""
 
 
@@ -124,7 +123,7 @@ class GroupStore:
         return any(
             (key in self._groups or self._may_open(rule, key[1], fact)) and self._watching.gained(key, fact)
             for fact in facts
-            if isinstance(fact, SUBSCRIBING)
+            if type(fact) in subscribing()
             for rule, objects in self._routing.concerned(fact)
             for key in ((rule.name, object_) for object_ in objects)
         )
@@ -146,13 +145,13 @@ class GroupStore:
         placed = list(zip(facts, positions or [0] * len(facts), strict=True))
         pauses: list[Decision] = []
         # These last: a group that opens with its inventory then finds all that was heard in the same instant.
-        for fact, position in sorted(placed, key=lambda one: type(one[0]) in _SUBSCRIBING):
+        for fact, position in sorted(placed, key=lambda one: type(one[0]) in subscribing()):
             if not isinstance(fact, Observation) and isinstance(fact, Pause | Resume):
                 pauses += [Decision(group) for group in self._pauses.take(fact)]
                 self.dropped |= self._pauses.dropped
             for key in self._concerned(fact):
                 if not position or self._groups[key].position < position:
-                    if type(fact) in _SUBSCRIBING:
+                    if type(fact) in subscribing():
                         touched[key] += self._watching.earlier(key, fact)
                     touched[key].append(fact)
         return [*pauses, *self._decide_all(touched, now, max(positions, default=0), known=known)]

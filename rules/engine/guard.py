@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from bus.messages import Fact, Mode, Notify
-from rules.catalog import kind_of
 from rules.core.desired import DesiredState, PlannedAction
 from rules.core.group import Group, updated
 from rules.core.reasons import Held
 from rules.core.timers import first_of
 from rules.core.values import replace
+from rules.engine.known_kinds import kind_of
 from rules.engine.outbox import same
 from rules.limits.acquire import AcquireResult, acquire, renew
 from rules.limits.approvals import approval, dropped, in_short

@@ -5,10 +5,10 @@ from __future__ import annotations
 from datetime import datetime
 
 from bus.messages import Action, Mode, Notify
-from rules.catalog import kind_of
 from rules.core.desired import cut
 from rules.core.group import Group, Holding
 from rules.core.reasons import Held
+from rules.engine.known_kinds import kind_of
 from rules.engine.outbox import enqueue_notification
 from rules.rulefile.model import Rule
 

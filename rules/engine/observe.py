@@ -7,11 +7,11 @@ from datetime import datetime, timedelta
 from typing import TypeGuard
 
 from bus.messages import AcquireReply, Approve, Fact, Health, Notify, Observation, Outcome, Pause, Reject, Resume
-from rules.catalog import kind_of
 from rules.core.group import Group, Member, Signal
 from rules.core.reader import ALWAYS, Reader
 from rules.core.values import replace
 from rules.engine.debounce import heard
+from rules.engine.known_kinds import kind_of
 from rules.engine.pauses import commanded
 from rules.limits import acquire, approvals
 from rules.rulefile.model import Rule

@@ -5,10 +5,10 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 from bus.messages import Action, Mode, Notify
-from rules.catalog import kind_of
 from rules.core.desired import DesiredState, Notice, PlannedAction, cut
 from rules.core.group import Group, OutboxEntry
 from rules.core.values import replace
+from rules.engine.known_kinds import kind_of
 from rules.rulefile.model import Rule
 
 RESEND = timedelta(seconds=15)

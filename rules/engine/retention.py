@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import UTC, datetime
 
-from rules.catalog import kind_of
 from rules.core.group import Group
 from rules.core.values import replace
+from rules.engine.known_kinds import kind_of
 from rules.engine.routing import Routing
 from rules.rulefile.model import Rule
 

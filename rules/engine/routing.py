@@ -22,13 +22,13 @@ from bus.messages import (
     Reject,
     Resume,
 )
-from rules.catalog import actors, kind_of
 from rules.core.index import Index, Path, pattern_of
 from rules.core.interests import path_of
+from rules.engine.known_kinds import implied, kind_of
 from rules.limits.limiters import GuardsByRule
-from rules.loader import RuleSet
 from rules.rulefile.guards import FileGuard
 from rules.rulefile.model import Rule
+from rules.rulefile.rule_set import RuleSet
 from rules.rulefile.sources import Source
 from rules.rulefile.targets import matches
 
@@ -52,7 +52,7 @@ class Routing:
     def __init__(self, rules: Iterable[Rule], guards: Sequence[FileGuard] = (), sources: Iterable[Source] = ()) -> None:
         """`guards`: those of the rule files. `sources`: some are carried out by deciders."""
         own = list(rules)
-        self.rules: dict[str, Rule] = {rule.name: rule for rule in (*own, *actors(own, guards, sources))}
+        self.rules: dict[str, Rule] = {rule.name: rule for rule in (*own, *implied(own, guards, list(sources)))}
         self.file_guards = guards
         self._guards = GuardsByRule(guards)
         self._digests: dict[str, str] = {}

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 
 from bus.messages import Fact, Observation
-from rules.catalog import kind_of
 from rules.core.group import Group
+from rules.engine.known_kinds import kind_of
 from rules.engine.routing import Routing
 
 Key = tuple[str, str]

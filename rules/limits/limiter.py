@@ -17,24 +17,11 @@ from rules.core.expiry import forget, next_end
 from rules.core.group import updated
 from rules.core.index import Index, pattern_of
 from rules.core.interests import Interest, listed, observed
-from rules.core.kind import (
-    RuleKind,
-    all_of,
-    its_object,
-    itself,
-    no,
-    no_targets,
-    none,
-    not_asked,
-    nothing,
-    unchanged,
-    yes,
-)
 from rules.core.reasons import Held
 from rules.core.values import replace
 from rules.limits.admission_queue import answered, queued
 from rules.limits.rates import PeerHealth, RateBucket, rate
-from rules.limits.state import LimiterGroup, LimiterState, Listed, QueuedRequest, without_dates
+from rules.limits.state import LimiterGroup, LimiterState, Listed, QueuedRequest
 from rules.rulefile.guards import Guards
 from rules.rulefile.model import Rule
 from rules.rulefile.targets import encode_segment, matches
@@ -207,53 +194,3 @@ def _reply(request: QueuedRequest | None) -> tuple[int, bool, str] | None:
 
 def _target(fact: Cluster) -> str:
     return f"cluster/{encode_segment(fact.name)}"
-
-
-KIND: RuleKind[LimiterRule, LimiterState] = RuleKind(
-    model=LimiterRule,
-    because=frozenset(),
-    holds=frozenset(),
-    actions=(),
-    state=LimiterState,
-    resolved=frozenset(),
-    interests=interests,
-    objects=objects,
-    first=nothing,
-    creates_group=yes,
-    leaves=no,
-    everywhere=no,
-    subscribed=none,
-    subscribing=(),
-    subscribes=no_targets,
-    owner=itself,
-    written=its_object,
-    scope=itself,
-    shares_home=no,
-    desire=desire,
-    forbids=none,
-    requested=unchanged,
-    reschedules=no,
-    tells=False,
-    observe=observe,
-    heard=unchanged,
-    advance=advance,
-    remembers=no,
-    done=unchanged,
-    failed=unchanged,
-    said=unchanged,
-    reset=unchanged,
-    without_dates=without_dates,
-    emits=emits,
-    stands=no,
-    asked=not_asked,
-    takes=none,
-    passes_over=no,
-    shared_object=None,
-    dependents=all_of,
-    selects=covers,
-    keeps=no,
-    way_back_only=None,
-    forget=unchanged,
-    as_it_counts=unchanged,
-)
-"""What the engine asks of a limit."""

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from reactor.runtime import telemetry
 from reactor.runtime.lines import BYTES_MAX, Causes, Lines
 from tests import disk
 
@@ -65,7 +66,7 @@ def test_a_log_file_on_a_full_disk_stops_nothing(tmp_path: Path) -> None:
 
 
 def test_without_a_stderr_nothing_is_written_and_nothing_fails() -> None:
-    lines = Lines(None)
+    lines = Lines(None, telemetry.log_lines_dropped.inc)
     lines.put("x")
     lines.close()
 
@@ -73,7 +74,7 @@ def test_without_a_stderr_nothing_is_written_and_nothing_fails() -> None:
 def test_lines_come_out_in_order_and_what_was_dropped_is_counted_when_they_come_out_again() -> None:
     reader, writer = os.pipe()
     with os.fdopen(writer, "w") as stream:
-        lines = Lines(stream)
+        lines = Lines(stream, telemetry.log_lines_dropped.inc)
         for number in range(100):
             lines.put(str(number))
         lines.close()

@@ -5,7 +5,8 @@ servers alike, which keeps it honest. Not here: protobuf bodies (some `kubectl c
 `apply` are JSON), admission webhooks, CEL rules, conversion, garbage collection, controllers of any kind, RBAC.
 """
 
-from reactor.demo.kube.cluster import WORLD, EmulatedCluster
+from reactor.demo.kube.cluster import EmulatedCluster
+from reactor.demo.kube.cluster_state import WORLD
 from reactor.demo.kube.emulator import Emulator
 from reactor.demo.kube.errors import StatusError
 from reactor.demo.kube.faults import (

@@ -2,30 +2,23 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from reactor.demo.kube import controllers, patching, reads, writes
 from reactor.demo.kube.call import ApiRequest
-from reactor.demo.kube.crds import Catalog
+from reactor.demo.kube.cluster_state import WORLD, EmulatedState
 from reactor.demo.kube.dispatch import perform
 from reactor.demo.kube.errors import StatusError
-from reactor.demo.kube.faults import CutWatch, Faults, WatchEffect
+from reactor.demo.kube.faults import CutWatch, WatchEffect
 from reactor.demo.kube.objects import JsonObject, clone
-from reactor.demo.kube.store import ObjectStore
 from reactor.demo.kube.writelog import WriteLog
 
-if TYPE_CHECKING:
-    from reactor.demo.kube.watch_stream import WatchStream
-
-WORLD = "world"
-"""Field manager of what the demo and tests change in process: the world's doing, not the reactor's."""
 _FIRST_NAMESPACES = ("default", "kube-system", "kube-public", "kube-node-lease")
 
 
-class EmulatedCluster:
+class EmulatedCluster(EmulatedState):
     """An API server's state and behaviour, without its HTTP."""
 
     def __init__(
@@ -40,21 +33,9 @@ class EmulatedCluster:
         history: int,
         bookmark_seconds: float,
     ) -> None:
-        self.name = name
-        self.now = now
-        self.log = log
-        self.version = version
-        self.token = token
-        self.bookmark_seconds = bookmark_seconds
-        self.store = ObjectStore(history)
-        self.catalog = Catalog()
-        self.faults = Faults()
-        self.watches: set[WatchStream] = set()
-        self.watch_lag = 0.0
-        """Seconds that each event of a watch takes to be sent."""
-        self.events_flow = asyncio.Event()
-        """Cleared: watches stay open and send nothing, bookmarks neither; set again, they send all that has come."""
-        self.events_flow.set()
+        super().__init__(
+            name, now=now, log=log, version=version, token=token, history=history, bookmark_seconds=bookmark_seconds
+        )
         for namespace in _FIRST_NAMESPACES:
             self.ensure_namespace(namespace)
         for definition in crds:
@@ -64,10 +45,6 @@ class EmulatedCluster:
     def resource_version(self) -> int:
         """The newest resource version of the cluster."""
         return self.store.version
-
-    def monotonic(self) -> float:
-        """Give the event loop's time, which the write log is stamped with."""
-        return asyncio.get_running_loop().time()
 
     # What a test or the demo does to the world. Each takes and gives whole objects, apiVersion and kind included.
 

@@ -8,13 +8,13 @@ from reactor.demo.kube.object_selectors import selects
 from reactor.demo.kube.objects import JsonObject, lookup, rfc3339
 
 if TYPE_CHECKING:
-    from reactor.demo.kube.cluster import EmulatedCluster
+    from reactor.demo.kube.cluster_state import EmulatedState
 
 SERVICE_LABEL = "kubernetes.io/service-name"
 
 
 def set_endpoints(
-    cluster: EmulatedCluster, namespace: str, service: str, *, ready: int, not_ready: int = 0, port: int = 8080
+    cluster: EmulatedState, namespace: str, service: str, *, ready: int, not_ready: int = 0, port: int = 8080
 ) -> JsonObject:
     """Let a service have this many ready and not ready endpoints, in the EndpointSlice `<service>-1`."""
     endpoints = [
@@ -39,7 +39,7 @@ def set_endpoints(
 
 
 def set_condition(
-    cluster: EmulatedCluster,
+    cluster: EmulatedState,
     resource: str,
     name: str,
     namespace: str,
@@ -61,7 +61,7 @@ def set_condition(
     return cluster.patch(resource, name, patch, namespace, status=has_status)
 
 
-def settle_budgets(cluster: EmulatedCluster, namespace: str = "") -> None:
+def settle_budgets(cluster: EmulatedState, namespace: str = "") -> None:
     """Bring the status of disruption budgets up to date with their pods, as the disruption controller does.
 
     A percentage is of the pods that are there, since there is no workload controller to ask.

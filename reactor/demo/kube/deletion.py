@@ -11,13 +11,13 @@ from reactor.demo.kube.writes import WriteResult, live_revision
 
 if TYPE_CHECKING:
     from reactor.demo.kube.call import ApiRequest
-    from reactor.demo.kube.cluster import EmulatedCluster
+    from reactor.demo.kube.cluster_state import EmulatedState
 
 _GIVES_BACK = frozenset(("pods", "services", "serviceaccounts", "persistentvolumeclaims"))
 """Kinds whose deletion answers with the object; all others answer with a Status."""
 
 
-def delete(cluster: EmulatedCluster, call: ApiRequest, body: Any) -> WriteResult:
+def delete(cluster: EmulatedState, call: ApiRequest, body: Any) -> WriteResult:
     """Delete an object, or mark it when finalizers hold it.
 
     There is no garbage collector and no kubelet: owned objects stay, a pod goes at once.
@@ -38,7 +38,7 @@ def delete(cluster: EmulatedCluster, call: ApiRequest, body: Any) -> WriteResult
     return WriteResult(200, marked, before=live, after=marked, effective=True)
 
 
-def remove(cluster: EmulatedCluster, call: ApiRequest, key: Key) -> Revision:
+def remove(cluster: EmulatedState, call: ApiRequest, key: Key) -> Revision:
     """Take an object out of the store, with everything that lives only through it."""
     last = cluster.store.remove(call.resource, key)
     if call.resource.kind == "Namespace":

@@ -14,10 +14,10 @@ from reactor.demo.kube.writelog import LoggedWrite
 
 if TYPE_CHECKING:
     from reactor.demo.kube.call import ApiRequest
-    from reactor.demo.kube.cluster import EmulatedCluster
+    from reactor.demo.kube.cluster_state import EmulatedState
 
 
-def perform(cluster: EmulatedCluster, call: ApiRequest, body: Any, *, seed: bool = False) -> writes.WriteResult:
+def perform(cluster: EmulatedState, call: ApiRequest, body: Any, *, seed: bool = False) -> writes.WriteResult:
     """Carry out a create, update, patch or delete, and write it down whatever becomes of it."""
     try:
         done = _carry_out(cluster, call, body, seed=seed)
@@ -28,7 +28,7 @@ def perform(cluster: EmulatedCluster, call: ApiRequest, body: Any, *, seed: bool
     return done
 
 
-def _carry_out(cluster: EmulatedCluster, call: ApiRequest, body: Any, *, seed: bool) -> writes.WriteResult:
+def _carry_out(cluster: EmulatedState, call: ApiRequest, body: Any, *, seed: bool) -> writes.WriteResult:
     if call.subresource == "eviction":
         return evict(cluster, call, body)
     if call.subresource == "scale":
@@ -46,7 +46,7 @@ def _carry_out(cluster: EmulatedCluster, call: ApiRequest, body: Any, *, seed: b
             raise AssertionError(f"{call.verb} is no write to one object")
 
 
-def delete_collection(cluster: EmulatedCluster, call: ApiRequest, body: Any) -> writes.WriteResult:
+def delete_collection(cluster: EmulatedState, call: ApiRequest, body: Any) -> writes.WriteResult:
     """Delete all objects a selector selects, each recorded as a write of its own."""
     only = parse_filter(call.resource, call.namespace, "", call.query)
     objects = cluster.store.collection(call.resource).objects
@@ -56,7 +56,7 @@ def delete_collection(cluster: EmulatedCluster, call: ApiRequest, body: Any) -> 
     return writes.WriteResult(200, status=status)
 
 
-def _record(cluster: EmulatedCluster, call: ApiRequest, body: Any, done: writes.WriteResult) -> None:
+def _record(cluster: EmulatedState, call: ApiRequest, body: Any, done: writes.WriteResult) -> None:
     named = done.after.value["metadata"]["name"] if done.after else call.name
     cluster.log.append(
         LoggedWrite(

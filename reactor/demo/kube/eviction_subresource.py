@@ -18,14 +18,14 @@ from reactor.demo.kube.writes import WriteResult, live_revision
 
 if TYPE_CHECKING:
     from reactor.demo.kube.call import ApiRequest
-    from reactor.demo.kube.cluster import EmulatedCluster
+    from reactor.demo.kube.cluster_state import EmulatedState
 
 _UNGUARDED = frozenset(("Pending", "Succeeded", "Failed"))
 """Phases in which a pod serves nobody, so that no budget protects it."""
 _RETRY_SECONDS = 10
 
 
-def evict(cluster: EmulatedCluster, call: ApiRequest, body: Any) -> WriteResult:
+def evict(cluster: EmulatedState, call: ApiRequest, body: Any) -> WriteResult:
     """Evict the pod (201), or say why not: 404, 409 (another pod of that name), 429 (budget), 500 (two budgets)."""
     if not isinstance(body, dict) or body.get("kind", "Eviction") != "Eviction":
         raise bad_request("the body of an eviction must be an Eviction")
@@ -66,7 +66,7 @@ def _counts_for_nothing(pod: JsonObject, budget: JsonObject) -> bool:
     return 0 < needs <= has
 
 
-def _budgets(cluster: EmulatedCluster, pod: JsonObject) -> list[Revision]:
+def _budgets(cluster: EmulatedState, pod: JsonObject) -> list[Revision]:
     labels = pod["metadata"].get("labels") or {}
     found = cluster.store.collection(cluster.catalog.named("poddisruptionbudgets")).objects.values()
     return [
@@ -77,7 +77,7 @@ def _budgets(cluster: EmulatedCluster, pod: JsonObject) -> list[Revision]:
     ]
 
 
-def _spend(cluster: EmulatedCluster, budget: Revision, pod: JsonObject, *, dry: bool) -> None:
+def _spend(cluster: EmulatedState, budget: Revision, pod: JsonObject, *, dry: bool) -> None:
     """Take one disruption from the budget, or refuse with 429."""
     value, status = budget.value, budget.value.get("status") or {}
     name = value["metadata"]["name"]

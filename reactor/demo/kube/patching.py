@@ -22,7 +22,7 @@ from reactor.demo.kube.writes import WriteResult, insert, keep, live_revision, r
 
 if TYPE_CHECKING:
     from reactor.demo.kube.call import ApiRequest
-    from reactor.demo.kube.cluster import EmulatedCluster
+    from reactor.demo.kube.cluster_state import EmulatedState
 
 APPLY = "application/apply-patch+yaml"
 JSON_PATCH = "application/json-patch+json"
@@ -30,7 +30,7 @@ MERGE_PATCH = "application/merge-patch+json"
 STRATEGIC = "application/strategic-merge-patch+json"
 
 
-def patch(cluster: EmulatedCluster, call: ApiRequest, body: Any) -> WriteResult:
+def patch(cluster: EmulatedState, call: ApiRequest, body: Any) -> WriteResult:
     """Change an object by any of the four kinds of patch."""
     if call.media_type == APPLY:
         return _apply(cluster, call, body)
@@ -56,7 +56,7 @@ def patched(call: ApiRequest, document: JsonObject, body: Any) -> Any:
     raise unsupported_media_type(accepted if call.resource.custom else [*accepted[:2], STRATEGIC, APPLY])
 
 
-def _apply(cluster: EmulatedCluster, call: ApiRequest, body: Any) -> WriteResult:
+def _apply(cluster: EmulatedState, call: ApiRequest, body: Any) -> WriteResult:
     resource, now = call.resource, rfc3339(cluster.now())
     if not call.query.get("fieldManager"):
         text = "Required value: is required for apply patch"

@@ -14,7 +14,7 @@ from reactor.demo.kube.store import Revision
 
 if TYPE_CHECKING:
     from reactor.demo.kube.call import ApiRequest
-    from reactor.demo.kube.cluster import EmulatedCluster
+    from reactor.demo.kube.cluster_state import EmulatedState
 
 _CONTINUE_TOO_OLD = (
     "The provided continue parameter is too old to display a consistent list result. You can start a new list without "
@@ -30,7 +30,7 @@ class Page:
     metadata: JsonObject
 
 
-def get(cluster: EmulatedCluster, call: ApiRequest, *, stale: int | None = None) -> Revision:
+def get(cluster: EmulatedState, call: ApiRequest, *, stale: int | None = None) -> Revision:
     """Give one object; 404 when there is none (any more, or yet, in a stale view)."""
     _not_newer(call.number("resourceVersion"), cluster.store.version)
     found = _view(cluster, call, stale).get(call.key)
@@ -39,7 +39,7 @@ def get(cluster: EmulatedCluster, call: ApiRequest, *, stale: int | None = None)
     return found
 
 
-def list_page(cluster: EmulatedCluster, call: ApiRequest, *, stale: int | None = None) -> Page:
+def list_page(cluster: EmulatedState, call: ApiRequest, *, stale: int | None = None) -> Page:
     """Give a list or one page of it, ordered by namespace and name as etcd orders its keys."""
     token, limit = call.query.get("continue", ""), call.number("limit")
     start: Key = ("", "")
@@ -68,7 +68,7 @@ def encoded(page: Page, call: ApiRequest) -> bytes:
     return encode(head)[:-1] + b',"items":[' + b",".join(one.encoded(resource) for one in page.items) + b"]}\n"
 
 
-def _objects(cluster: EmulatedCluster, call: ApiRequest, stale: int | None) -> tuple[int, dict[Key, Revision]]:
+def _objects(cluster: EmulatedState, call: ApiRequest, stale: int | None) -> tuple[int, dict[Key, Revision]]:
     asked, match = call.number("resourceVersion"), call.query.get("resourceVersionMatch", "")
     if match and not call.query.get("resourceVersion"):
         raise bad_request("resourceVersionMatch is forbidden unless resourceVersion is provided")
@@ -78,13 +78,13 @@ def _objects(cluster: EmulatedCluster, call: ApiRequest, stale: int | None) -> t
     return cluster.store.version if stale is None else stale, _view(cluster, call, stale)
 
 
-def _view(cluster: EmulatedCluster, call: ApiRequest, stale: int | None) -> dict[Key, Revision]:
+def _view(cluster: EmulatedState, call: ApiRequest, stale: int | None) -> dict[Key, Revision]:
     collection = cluster.store.collection(call.resource)
     # Staleness is a fault we play, so it goes back as far as history allows instead of failing.
     return collection.objects if stale is None else collection.as_of(max(stale, collection.compacted))
 
 
-def _exact(cluster: EmulatedCluster, call: ApiRequest, version: int, too_old: str) -> dict[Key, Revision]:
+def _exact(cluster: EmulatedState, call: ApiRequest, version: int, too_old: str) -> dict[Key, Revision]:
     try:
         return cluster.store.collection(call.resource).as_of(version)
     except StatusError as forgotten:

@@ -12,7 +12,7 @@ from reactor.demo.kube.writes import WriteResult, live_revision, rewrite
 
 if TYPE_CHECKING:
     from reactor.demo.kube.call import ApiRequest
-    from reactor.demo.kube.cluster import EmulatedCluster
+    from reactor.demo.kube.cluster_state import EmulatedState
 
 _COPIED = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
 
@@ -33,7 +33,7 @@ def scale_of(revision: Revision) -> JsonObject:
     }
 
 
-def write_scale(cluster: EmulatedCluster, call: ApiRequest, body: Any) -> WriteResult:
+def write_scale(cluster: EmulatedState, call: ApiRequest, body: Any) -> WriteResult:
     """Set the number of replicas by PUT or PATCH of the Scale; the answer is the new Scale."""
     live = live_revision(cluster, call)
     scale = body if call.verb == "update" else patched(call, scale_of(live), body)

@@ -23,7 +23,7 @@ from reactor.demo.kube.store import Revision, StoreChange
 
 if TYPE_CHECKING:
     from reactor.demo.kube.call import ApiRequest
-    from reactor.demo.kube.cluster import EmulatedCluster
+    from reactor.demo.kube.cluster_state import EmulatedState
 
 BACKLOG_MAX = 10_000  # events waiting for one slow client
 _TIMEOUT_SECONDS = 1800  # upstream: --min-request-timeout, when the client names none
@@ -45,7 +45,7 @@ def seen_through(only: Filter, change: StoreChange) -> tuple[str, Revision] | No
 class WatchStream:
     """One client's watch."""
 
-    def __init__(self, cluster: EmulatedCluster, call: ApiRequest, encoder: Encoder) -> None:
+    def __init__(self, cluster: EmulatedState, call: ApiRequest, encoder: Encoder) -> None:
         self.call = call
         self._cluster = cluster
         self._encoder = encoder

@@ -34,7 +34,7 @@ from reactor.demo.kube.store import Revision
 
 if TYPE_CHECKING:
     from reactor.demo.kube.call import ApiRequest
-    from reactor.demo.kube.cluster import EmulatedCluster
+    from reactor.demo.kube.cluster_state import EmulatedState
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class WriteResult:
     warnings: tuple[str, ...] = ()
 
 
-def live_revision(cluster: EmulatedCluster, call: ApiRequest) -> Revision:
+def live_revision(cluster: EmulatedState, call: ApiRequest) -> Revision:
     """Give the object the call names; 404 when there is none."""
     found = cluster.store.collection(call.resource).objects.get(call.key)
     if found is None:
@@ -59,7 +59,7 @@ def live_revision(cluster: EmulatedCluster, call: ApiRequest) -> Revision:
     return found
 
 
-def create(cluster: EmulatedCluster, call: ApiRequest, body: Any, *, seed: bool = False) -> WriteResult:
+def create(cluster: EmulatedState, call: ApiRequest, body: Any, *, seed: bool = False) -> WriteResult:
     """Create an object. `seed`: the demo sets its scene, so a status is kept and a namespace need not exist."""
     new = read_object(call.resource, body)
     metadata = new["metadata"]
@@ -72,7 +72,7 @@ def create(cluster: EmulatedCluster, call: ApiRequest, body: Any, *, seed: bool 
     return insert(cluster, call, new, seed=seed)
 
 
-def insert(cluster: EmulatedCluster, call: ApiRequest, new: JsonObject, *, seed: bool = False) -> WriteResult:
+def insert(cluster: EmulatedState, call: ApiRequest, new: JsonObject, *, seed: bool = False) -> WriteResult:
     """Keep an object that was not there: for create, and for an apply that creates."""
     resource, metadata, now = call.resource, new["metadata"], rfc3339(cluster.now())
     name = metadata.get("name") or ""
@@ -103,13 +103,13 @@ def insert(cluster: EmulatedCluster, call: ApiRequest, new: JsonObject, *, seed:
     return keep(cluster, call, None, new, tuple(warnings))
 
 
-def update(cluster: EmulatedCluster, call: ApiRequest, body: Any) -> WriteResult:
+def update(cluster: EmulatedState, call: ApiRequest, body: Any) -> WriteResult:
     """Replace an object, or its status."""
     live = live_revision(cluster, call)
     return rewrite(cluster, call, live, read_object(call.resource, body))
 
 
-def rewrite(cluster: EmulatedCluster, call: ApiRequest, live: Revision, new: JsonObject) -> WriteResult:
+def rewrite(cluster: EmulatedState, call: ApiRequest, live: Revision, new: JsonObject) -> WriteResult:
     """Put a changed object in the place of the live one, owned by the call's manager where it differs."""
     resource, warnings = call.resource, list[str]()
     new = admitted(call, carried_over(call, live, new), warnings)
@@ -119,7 +119,7 @@ def rewrite(cluster: EmulatedCluster, call: ApiRequest, live: Revision, new: Jso
 
 
 def keep(
-    cluster: EmulatedCluster, call: ApiRequest, live: Revision | None, new: JsonObject, warnings: tuple[str, ...] = ()
+    cluster: EmulatedState, call: ApiRequest, live: Revision | None, new: JsonObject, warnings: tuple[str, ...] = ()
 ) -> WriteResult:
     code = 200 if live else 201
     if live and new == live.value:

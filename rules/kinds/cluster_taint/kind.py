@@ -156,6 +156,7 @@ KIND: RuleKind[ClusterTaint, TaintState] = RuleKind(
     because=frozenset({Because.TARGET_CHANGED}),
     holds=frozenset({Held.TARGET_UNKNOWN}),
     actions=(SetTaints,),
+    implied=nothing,
     state=TaintState,
     resolved=frozenset(),
     interests=interests,

@@ -85,6 +85,7 @@ KIND: RuleKind[Notification, NotificationState] = RuleKind(
     because=frozenset({Because.TARGET_CHANGED}),
     holds=frozenset(),
     actions=(),
+    implied=nothing,
     state=NotificationState,
     resolved=frozenset(),
     interests=interests,

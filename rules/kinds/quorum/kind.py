@@ -28,7 +28,7 @@ from rules.core.values import replace
 from rules.kinds.quorum.state import Judgement, QuorumGroup, QuorumState
 from rules.limits.rates import amount
 from rules.rulefile.model import Rule
-from rules.rulefile.sources import Quorum
+from rules.rulefile.sources import Quorum, Source
 from rules.rulefile.targets import matches
 
 QUORUM = "@quorum."
@@ -207,11 +207,17 @@ def _again_at(rule: QuorumRule, said: Judgement) -> datetime:
     return said.said_at + timedelta(seconds=rule.source.refresh_seconds)
 
 
+def implied(_rules: object, _guards: object, sources: Sequence[Source]) -> Iterable[QuorumRule]:
+    """One for each source of this kind."""
+    return (QuorumRule(name=f"{QUORUM}{one.name}", source=one) for one in sources if isinstance(one, Quorum))
+
+
 KIND: RuleKind[QuorumRule, QuorumState] = RuleKind(
     model=QuorumRule,
     because=frozenset(),
     holds=frozenset(),
     actions=(),
+    implied=implied,
     state=QuorumState,
     resolved=frozenset(),
     interests=interests,

@@ -85,7 +85,7 @@ def trusted(group: TrafficGroup, target: str, at: datetime) -> TrafficGroup:
 
 
 def weights_of(group: TrafficGroup) -> Mapping[str, int]:
-    """The weights as they stand, or in a dry run as they would. A service that stands twice has its larger one."""
+    """The weights as they stand, or in a dry run as they would. A service that is given twice has its larger one."""
     if group.state.asked is not None:
         return group.state.asked
     out: dict[str, int] = {}

@@ -111,6 +111,6 @@ def everything(rule: TrafficFailover, primary: BackendView, secondaries: Sequenc
 def detail_of(backend: BackendView) -> str:
     """How it is, in one line."""
     if backend.member is None:
-        return f"{backend.service}: not heard of"
+        return f"{backend.service}: without an observation"
     seen = f" ({backend.member.detail})" if backend.member.detail else ""
     return f"{backend.service}: {backend.member.status}{seen}"

@@ -98,7 +98,7 @@ def _weights(rule: TrafficFailover, group: TrafficGroup, ref: RouteRef, now: dat
     if group.state.failover is not None and desired.held is None:
         desired = replace(desired, held=traffic_by_hand.refusal(group))
     if desired.weights is None and route.lost is not None and route.lost.keys() >= {one.service for one in backends}:
-        detail = f"{ref.object} has started anew and has forgotten its weights"
+        detail = f"{ref.object} has started again and has lost its weights"
         desired = replace(desired, weights=route.lost, because=Because.DRIFT, detail=detail)
     if desired.weights is None:
         return desired

@@ -170,6 +170,7 @@ KIND: RuleKind[TrafficFailover, TrafficState] = RuleKind(
         }
     ),
     actions=(SetWeights,),
+    implied=nothing,
     state=TrafficState,
     resolved=frozenset({Because.PRIMARY_HEALTHY}),
     interests=route_interests.interests,

@@ -243,7 +243,9 @@ def _because(percent: int, stands: float) -> str:
 
 def _health_of(rule: TrafficFailover, backend: BackendView) -> str:
     percent = healthy_percent(rule, backend)
-    return f"{backend.service}: not heard of" if percent is None else f"{backend.service}: {percent:g} % healthy"
+    return (
+        f"{backend.service}: without an observation" if percent is None else f"{backend.service}: {percent:g} % healthy"
+    )
 
 
 def evidence(

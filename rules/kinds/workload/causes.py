@@ -202,7 +202,7 @@ def _begun(policy: Policy, copy: Copy, due: EvictionDue | None, now: datetime) -
     cause = due.cause if due is not None else "Cluster"
     because = due.because if due is not None else Because.TOLERATION_ELAPSED
     grace = behaviour_of(policy, cause).grace_seconds
-    detail = due.detail if due is not None else "its eviction task stands"
+    detail = due.detail if due is not None else "its eviction task is there"
     return Relocation(
         cause, because, detail, copy.replicas, placed=True, evicted_at=now, purge_mode=PurgeMode.GRACEFULLY,
         grace_seconds=600 if grace is None else grace,

@@ -57,7 +57,7 @@ def _vanished(group: WorkloadGroup, state: WorkloadState, now: datetime) -> Desi
         return DesiredState(held=(Held.WORKLOAD_NOT_FOUND, said.detail), requeue_at=over)
     if not state.moves and not begun:
         return DesiredState()
-    left = f"; its placement on {', '.join(sorted(begun))} was under way, and what it needs may stand there"
+    left = f"; its placement on {', '.join(sorted(begun))} was under way, and what it needs may be there"
     return DesiredState(held=(Held.WORKLOAD_NOT_FOUND, f"{group.object} is gone{left if begun else ''}"))
 
 

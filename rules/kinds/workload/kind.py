@@ -184,6 +184,7 @@ KIND: RuleKind[WorkloadFailover, WorkloadState] = RuleKind(
         }
     ),
     actions=(Place, Evict, Purge, CancelEviction),
+    implied=nothing,
     state=WorkloadState,
     resolved=frozenset({Because.RECOVERED}),
     interests=interests,

@@ -43,7 +43,7 @@ def end_of(view: Inputs, name: str, move: Relocation) -> PlannedAction | Hold | 
         source=None if silent else view.health(name),
         on_expired=behaviour.on_grace_expired or view.rule.on_grace_expired,
     )  # fmt: skip
-    told = ", ".join(f"{other}: {status or 'not heard of'}" for other, status in stay.items()) or "no copies"
+    told = ", ".join(f"{other}: {status or 'without an observation'}" for other, status in stay.items()) or "no copies"
     if isinstance(why, Because):
         needs = tuple(_staying(view, move, stay, over=why is Because.GRACE_ELAPSED))
         return PlannedAction(

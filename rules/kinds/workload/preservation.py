@@ -51,9 +51,9 @@ def labels_of(wanted: StatePreservation, state: State) -> dict[str, str] | str:
     for one in wanted.rules:
         value = state.get(one.json_path)
         if value is None:
-            return f"nobody has told what stands at {one.json_path} of its status"
+            return f"no source has read {one.json_path} of its status"
         if not _LABEL_VALUE.match(value):
-            return f"what stands at {one.json_path} of its status can be no label: {value[:80]!r}"
+            return f"the value at {one.json_path} of its status can be no label: {value[:80]!r}"
     return {one.alias_label_name: state[one.json_path] for one in wanted.rules}
 
 

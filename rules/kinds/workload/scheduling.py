@@ -76,7 +76,7 @@ def _kept(question: SchedulingRequest, found: Candidates, plan: dict[str, int]) 
                 continue  # these have too little room
             if broken(question, other) is None:
                 return other
-    raise Insufficient("constraint_broken", f"no choice of clusters keeps what stands now ({words(constraint)})")
+    raise Insufficient("constraint_broken", f"no choice of clusters keeps the current placement ({words(constraint)})")
 
 
 def _counts(question: SchedulingRequest, planned: int, most: int) -> Iterator[int]:

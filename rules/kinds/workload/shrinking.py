@@ -36,7 +36,7 @@ def shrinking(view: Inputs) -> Iterator[PlannedAction | Hold | datetime]:
     if until > view.now:
         yield until
     else:
-        words = ", ".join(f"{name}: {status or 'not heard of'}" for name, status in told.items())
+        words = ", ".join(f"{name}: {status or 'without an observation'}" for name, status in told.items())
         yield Held.GRACE_EXPIRED, f"{count} replicas are too many and stay; {words}"
 
 

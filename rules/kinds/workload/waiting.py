@@ -21,7 +21,7 @@ def unsure(view: Inputs) -> Iterator[Hold]:
         if failover is None or name in view.state.moves:
             continue
         if failover.cluster is not None and cluster.status is Health.UNKNOWN and not cluster.clocks:
-            yield Held.TARGET_UNKNOWN, f"cluster/{name}: nobody has known yet how it is"
+            yield Held.TARGET_UNKNOWN, f"cluster/{name}: its health is not known yet"
         if failover.application is None or copy.bad is None:
             continue
         if copy.bad.waiting_since is not None and copy.bad.healthy_since is None:

@@ -59,7 +59,7 @@ def admit(request: AdmissionRequest, limits: AdmissionLimits) -> AdmissionRespon
 def checks(request: AdmissionRequest, limits: AdmissionLimits) -> list[Check]:
     """Give what every guard says, in their order. What is passed over says so."""
     found: list[tuple[Held, Failing, str]] = [
-        (Held.PAUSED, request.paused or None, "nobody has paused the rule"),
+        (Held.PAUSED, request.paused or None, "the rule is not paused"),
         (Held.CONTROL_PLANE_UNREACHABLE, _reachable(request), "the cluster's API server answers"),
         (Held.ZONES_UNKNOWN, _heard(request), "the cluster's zones are known"),
         (Held.ZONE_NOT_FOUND, _known(request), f"nodes carry {request.zone}"),
@@ -82,7 +82,7 @@ def _check(request: AdmissionRequest, reason: Held, failing: Failing, fine: str)
     if failing is None:
         return Check(reason, passed=True, detail=fine)
     if request.by_hand and reason in SKIPPED_BY_HAND:
-        return Check(reason, passed=True, detail=f"passed over, started by hand: {failing}")
+        return Check(reason, passed=True, detail=f"skipped, started by hand: {failing}")
     if request.force and reason in FORCEABLE:
         return Check(reason, passed=True, detail=f"forced: {failing}")
     return Check(reason, passed=False, detail=failing)

@@ -245,6 +245,7 @@ KIND: RuleKind[ZoneIsolation, ZoneState] = RuleKind(
         }
     ),
     actions=(ZoneStep,),
+    implied=nothing,
     state=ZoneState,
     resolved=frozenset({Because.ZONE_RECOVERED}),
     interests=interests,

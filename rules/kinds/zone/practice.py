@@ -119,5 +119,5 @@ def stopped_by(practice: Practice, group: ZoneGroup) -> str | None:
         said = {target: member.status for target, member in group.members.items() if matches(pattern, target)}
         bad = next((f"{target} is {status}" for target, status in said.items() if status is not Health.HEALTHY), None)
         if bad is not None or not said:
-            return bad or f"{pattern} was not heard of"
+            return bad or f"{pattern} has no observation"
     return None

@@ -165,7 +165,7 @@ def recovery_of(rule: ZoneIsolation, group: ZoneGroup, isolation: Isolation, now
     target = rule.target(isolation.zone)
     member = group.members.get(target)
     if member is None:
-        return Recovery(proven=False, detail=f"{target}: not heard of: only `reactor zone failback --force` opens it")
+        return Recovery(proven=False, detail=f"{target}: no observation: only `reactor zone failback --force` opens it")
     least = 1 if isolation.back_by else SOURCES_MIN  # whoever asks for it back is the second witness
     if (dissent := dissent_on(rule, member, least)) is not None:
         return Recovery(proven=False, detail=f"{target}: {dissent}")
@@ -193,7 +193,7 @@ def dissent_on(rule: ZoneIsolation, member: Member, least: int = SOURCES_MIN) ->
     names = rule.failback.signals
     said = counting(names or rule.signals, member)
     if names is not None and (missing := [name for name in names if name not in said]):
-        return f"{', '.join(missing)} not heard of"
+        return f"{', '.join(missing)} without an observation"
     if other := [f"{name} says {status}" for name, status in said.items() if status is not Health.HEALTHY]:
         return ", ".join(other)
     if len(said) < least:

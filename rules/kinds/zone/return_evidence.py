@@ -20,9 +20,11 @@ def way_back(rule: ZoneIsolation, group: ZoneGroup, zone: str, begins: str = "by
     heard = sorted(counting(names or rule.signals, member))
     missing = sorted(set(names or ()) - set(heard))
     if missing:
-        return f"{', '.join(missing)} of failback.signals not heard of: while that is so, only {FORCE} opens it"
+        return (
+            f"{', '.join(missing)} of failback.signals without an observation: while that is so, only {FORCE} opens it"
+        )
     if not heard:
-        return f"no signal speaks of {rule.target(zone)}: only {FORCE} opens it"
+        return f"no signal is about {rule.target(zone)}: only {FORCE} opens it"
     alone = " alone" if len(heard) < SOURCES_MIN else ""
     calls = f"{', '.join(heard)}{alone} {'call' if len(heard) > 1 else 'calls'}"
     words = f"{begins}, when {calls} it healthy for {rule.recovery_seconds:g} s; else by {FORCE}"

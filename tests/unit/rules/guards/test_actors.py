@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from bus.messages import Mode
-from rules.catalog import actors
+from rules.engine.known_kinds import implied
 from rules.kinds.quorum.kind import QuorumRule
 from rules.limits.limiter import LimiterRule
 from rules.limits.limiters import CLUSTERS, limits_of
@@ -31,7 +31,7 @@ def asks(rule: Rule, *file_guards: Any) -> list[str]:
 
 
 def budget(name: str, *rules: Rule, files: Any = ()) -> LimiterRule:
-    [found] = [one for one in actors(rules, files) if one.name == f"@{name}"]
+    [found] = [one for one in implied(rules, files, ()) if one.name == f"@{name}"]
     assert isinstance(found, LimiterRule)
     return found
 
@@ -41,7 +41,7 @@ def budget(name: str, *rules: Rule, files: Any = ()) -> LimiterRule:
 
 def test_a_rule_without_guards_asks_nobody() -> None:
     assert asks(webs(1)[0]) == []
-    assert actors(webs(3)) == []
+    assert implied(webs(3), (), ()) == []
 
 
 def test_limits_of_one_group_need_no_actor() -> None:
@@ -78,7 +78,7 @@ def test_a_rehearsal_has_guards_of_its_own() -> None:
 
 
 def test_a_rule_that_is_off_needs_no_guard() -> None:
-    assert actors(webs(1, mode="Off"), [shared(maxConcurrent=1)]) == []
+    assert implied(webs(1, mode="Off"), [shared(maxConcurrent=1)], ()) == []
 
 
 # --- what WorkloadFailover has by default --------------------------------------------------------------------------
@@ -132,6 +132,6 @@ def test_a_quorum_source_is_an_actor() -> None:
     source = Quorum(
         name="zone-a", kind="Quorum", members="node/prod/*", target="zone/prod/a", unhealthy_at=2,
     )  # fmt: skip
-    [actor] = actors((), (), [source])
+    [actor] = implied((), (), [source])
     assert isinstance(actor, QuorumRule)
     assert (actor.name, actor.source) == ("@quorum.zone-a", source)

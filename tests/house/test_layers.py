@@ -1,0 +1,38 @@
+"""What import-linter cannot say: who uses the engine has imported the catalog, which hands the kinds of rules in."""
+
+from __future__ import annotations
+
+import grimp
+
+DECIDING = {
+    f"rules.engine.{name}"
+    for name in ("decide", "groups", "group_codec", "outbox", "retention", "routing", "subscriptions")
+}
+"""Modules of the engine that ask for a rule's kind."""
+GIVEN = {"reactor.decide.questions", "reactor.route.publisher", "reactor.views.traffic_plan"}
+"""Are given a Routing, groups or decisions, which nobody can make without the kinds."""
+
+
+def test_whoever_uses_the_engine_has_imported_the_catalog_of_kinds() -> None:
+    """Else the first decision, or the first stored group that is read, would fail."""
+    graph = grimp.build_graph("bus", "rules", "reactor", cache_dir=None, exclude_type_checking_imports=True)
+
+    def imported(module: str) -> set[str]:
+        seen: set[str] = set()
+        rest = [module]
+        while rest:
+            one = rest.pop()
+            if one in seen:
+                continue
+            seen.add(one)
+            parts = one.split(".")
+            rest += [".".join(parts[:count]) for count in range(1, len(parts))]  # Python imports packages first
+            rest += graph.find_modules_directly_imported_by(one)
+        return seen
+
+    using = {
+        module
+        for module in graph.modules
+        if not module.startswith("rules.engine") and DECIDING & graph.find_modules_directly_imported_by(module)
+    }
+    assert {module for module in using if "rules.catalog" not in imported(module)} == GIVEN
