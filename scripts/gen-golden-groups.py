@@ -31,6 +31,7 @@ from rules.engine.decide import Decision  # noqa: E402
 from rules.engine.group_codec import dump, unpacked  # noqa: E402
 from rules.rehearsal import simulation  # noqa: E402
 from rules.rehearsal.testing import suite_loader, tester  # noqa: E402
+from tests.golden_files import value_paths  # noqa: E402
 
 STATES = {model.__name__: kind.state for model, kind in KINDS.items()}
 MOMENT = datetime(2026, 1, 2, 3, 4, 5, 678901, tzinfo=UTC)
@@ -55,7 +56,7 @@ def main() -> None:
     seen: dict[str, set[str]] = {}
     for kind, group in _groups():
         stored = json.loads(unpacked(dump(group)))
-        if new := set(_paths(stored)) - seen.setdefault(kind, set()):
+        if new := set(value_paths(stored)) - seen.setdefault(kind, set()):
             seen[kind] |= new
             kept.setdefault(kind, []).append(stored)
     for kind, state in STATES.items():
@@ -128,18 +129,6 @@ def _filled_fields(form: Any, inner: Sequence[Any]) -> Any:
         hints["state"] = inner[0]
     given = {one.name: filled(hints[one.name]) for one in fields(form) if one.init and one.name != "later"}
     return form(**given | ({"version": VERSION} if form is Group else {}))
-
-
-def _paths(value: Any, at: str = "") -> Iterator[str]:
-    """Give where there is a value: keys of mappings by name (members, clusters) count as one."""
-    if isinstance(value, dict):
-        for key, one in value.items():
-            yield from _paths(one, f"{at}.{key if key.isidentifier() else '*'}")
-    elif isinstance(value, list):
-        for one in value:
-            yield from _paths(one, f"{at}[]")
-    elif value not in (None, "", 0, False):
-        yield at
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ import argparse
 import json
 import sys
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
@@ -20,7 +21,7 @@ from hypothesis import seed as seeded  # noqa: E402
 from hypothesis import strategies as st  # noqa: E402
 
 from bus.envelope import MESSAGES, encode  # noqa: E402
-from bus.messages import Message  # noqa: E402
+from tests.golden_files import bare_messages  # noqa: E402
 from tests.unit.bus.test_envelope import NOON, messages  # noqa: E402
 
 FOLDER = ROOT / "tests" / "golden" / "messages"
@@ -39,13 +40,17 @@ def main() -> None:
         if not path.exists():
             body = encode(fullest(kind), id="some/id", source="/reactor/test", time=NOON)
             path.write_text(json.dumps(json.loads(body), indent=1, ensure_ascii=True) + "\n", "utf-8")
+    for bare in bare_messages():  # as they travel: without an envelope
+        path = FOLDER / f"{bare.__name__}{suffix and '-' + suffix}.json"
+        if not path.exists():
+            path.write_text(fullest(bare).model_dump_json(indent=1) + "\n", "utf-8")
 
 
-def fullest(kind: type[Message]) -> Message:
+def fullest(kind: type[Any]) -> Any:
     """Give the example in which most is filled."""
-    found: list[Message] = []
+    found: list[Any] = []
 
-    @seeded(MESSAGES.index(kind))
+    @seeded(MESSAGES.index(kind) if kind in MESSAGES else 0)
     @settings(
         max_examples=EXAMPLES, database=None, phases=[Phase.generate], deadline=None,
         suppress_health_check=list(HealthCheck),

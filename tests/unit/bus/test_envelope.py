@@ -53,6 +53,8 @@ def values(name: str, annotation: Any, metadata: list[Any]) -> st.SearchStrategy
     """Values that are legal for a field."""
     if name == "target":
         return TARGETS
+    if name == "targets":
+        return st.lists(TARGETS, max_size=3).map(tuple)
     if name == "leases_expired" and annotation is float:
         return st.floats(0, 1)
     if name == "healthy_percent" and annotation is float:

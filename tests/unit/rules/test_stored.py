@@ -16,6 +16,7 @@ import pytest
 from bus.errors import Malformed
 from rules.catalog import KINDS
 from rules.engine.group_codec import dump, load, unpacked
+from tests.golden_files import value_paths
 
 ROOT = Path(__file__).parents[3]
 GOLDEN = ROOT / "tests" / "golden" / "groups"
@@ -51,22 +52,12 @@ def test_the_groups_of_the_next_release_can_be_written(written: Path) -> None:
 def test_every_field_that_is_stored_has_a_value_in_a_golden_group(written: Path) -> None:
     """One that is renamed would else be forgotten by an upgrade, and no test would say so."""
     ours = {
-        name for path in written.glob("*.json") for name in filled(json.loads(path.read_text("utf-8").splitlines()[-1]))
+        name
+        for path in written.glob("*.json")
+        for name in value_paths(json.loads(path.read_text("utf-8").splitlines()[-1]))
     }
-    golden = {name for body in STORED for name in filled(json.loads(body))}
+    golden = {name for body in STORED for name in value_paths(json.loads(body))}
     assert {name for name in ours - golden if not SINCE_0_1_0 & {*re.findall(r"\w+", name)}} == set()
-
-
-def filled(value: Any, at: str = "") -> Iterator[str]:
-    """Where there is a value that is more than nothing; keys of mappings by name count as one."""
-    if isinstance(value, dict):
-        for key, one in value.items():
-            yield from filled(one, f"{at}.{key if key.isidentifier() and key != 'word' else '*'}")
-    elif isinstance(value, list):
-        for one in value:
-            yield from filled(one, f"{at}[]")
-    elif value not in (None, "", 0, False):
-        yield at
 
 
 def places(value: Any, at: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
