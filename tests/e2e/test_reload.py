@@ -115,21 +115,24 @@ async def test_the_same_rules_in_other_words_disturb_nobody(shop: Shop, reactor:
 async def test_a_rule_that_is_removed_leaves_nothing_behind(shop: Shop, reactor: MakeReactor) -> None:
     shop.split("checkout", "fallback")
     shop.split("cart", "fallback", labels={"team": "other"})
+    shop.split("books", "fallback", labels={"team": "third"})
+    third = SHOP + failover("third", selector="team=third", toleration=4)
     async with reactor(
-        document(ALERTS, rules=SHOP + failover("other", selector="team=other", toleration=4))
+        document(ALERTS, rules=third + failover("other", selector="team=other", toleration=4))
     ) as service:
-        await service.settled(2)
+        await service.settled(3)
         assert await service.post(body(firing("cart"))) == 200
-        rewrite(service, document(ALERTS, rules=SHOP))
+        assert await service.post(body(firing("books"))) == 200
+        rewrite(service, document(ALERTS, rules=third))
         await reloaded(service, "changed")
         assert await service.post(body(firing("checkout"))) == 200
         await until(lambda: shop.moves("checkout") == ["away"], "the rule that is left acts")
 
         async def only_shop() -> bool:
-            return {group.rule for group in await service.groups()} == {"shop"}
+            return {group.rule for group in await service.groups()} == {"shop", "third"}
 
         await until_told(only_shop, "nothing is remembered of the rule that is gone")
-        await asyncio.sleep(4)  # its window would be over by now
+        await until(lambda: shop.moves("books") == ["away"], "a window of the same length, begun later, is over")
     assert shop.moves("cart") == []
 
 
@@ -177,9 +180,9 @@ async def test_a_configmap_that_kubernetes_swaps_is_noticed(shop: Shop, reactor:
 
 async def test_no_post_is_lost_while_rules_change(shop: Shop, reactor: MakeReactor) -> None:
     names = [f"s{number:02d}" for number in range(60)]
-    shop.splits(names, "fallback")
+    shop.splits([*names, "last"], "fallback")
     async with reactor(document(ALERTS, rules=SHOP)) as service:
-        await service.settled(len(names))
+        await service.settled(len(names) + 1)
         codes: list[int] = []
 
         async def send() -> None:
@@ -198,7 +201,8 @@ async def test_no_post_is_lost_while_rules_change(shop: Shop, reactor: MakeReact
         await sending
         assert set(codes) <= {200, 503}
         await until(lambda: {write.name for write in shop.writes()} == set(names), "every alert is acted on")
-        await asyncio.sleep(1)
+        assert await service.post(body(firing("last"))) == 200
+        await until(lambda: shop.moves("last") == ["away"], "an alert that came after all others is acted on")
         assert {name: shop.moves(name) for name in names} == {name: ["away"] for name in names}
 
 
@@ -222,13 +226,13 @@ async def test_a_fleet_of_which_half_has_the_new_rules_doubles_and_loses_nothing
     """Also those are acted on that only the new rules know of, once everybody has them."""
     old = [f"old-{number:02d}" for number in range(12)]
     new = [f"new-{number:02d}" for number in range(12)]
-    shop.splits(old, "fallback")
-    for name in new:
+    shop.splits([*old, "old-last"], "fallback")
+    for name in (*new, "new-last"):
         shop.split(name, "fallback", labels={"team": "other"})
     newer = ALERTS.replace("name: am\n", "name: am2\n")
     after = document(ALERTS, newer, rules=SHOP + OTHER)
     async with pair(reactor, document(ALERTS, rules=SHOP), nats) as (one, two):
-        await one.settled(len(old))
+        await one.settled(len(old) + 1)
         rewrite(one, after)
         await reloaded(one, "changed")
         seen = await one.printed("members")
@@ -243,7 +247,9 @@ async def test_a_fleet_of_which_half_has_the_new_rules_doubles_and_loses_nothing
         # Also a route that an owner with the old rules has read.
         acted = "what the new rules know of is acted on"
         await until(lambda: all(shop.moves(name) for name in new), acted, within=SOON)
-        await asyncio.sleep(1)
+        for name, source in (("old-last", "am"), ("new-last", "am2")):
+            assert await one.post(body(firing(name)), to=source) == 200
+            await until(lambda name=name: bool(shop.moves(name)), "an alert that came after all others is acted on")  # type: ignore[misc]
     assert {name: shop.moves(name) for name in (*old, *new)} == {name: ["away"] for name in (*old, *new)}
 
 

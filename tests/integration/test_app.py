@@ -67,7 +67,9 @@ async def test_it_says_on_the_bus_which_rules_it_goes_by(settings: Settings) -> 
         await until(lambda: app.decider not in (None, first))
         await until(lambda: app.decider is not None and app.decider.owned() == [0, 1, 2, 3])
         await until(lambda: app._files is not None and len(app._files.rules.rules) == 2)
-        await asyncio.sleep(0.2)  # its word is on its way
+        async with asyncio.timeout(60):
+            while [one.rules for one in await present(app.bus)] == [before.rules]:
+                await asyncio.sleep(0.02)
         [after] = await present(app.bus)
     assert (before.name, after.name, after.problems) == ("me", "me", ())
     assert before.rules != after.rules

@@ -10,6 +10,7 @@ import pytest
 
 from bus import subjects
 from bus.jetstream import JetStreamBus, provision
+from bus.jetstream.ordered_reading import OrderedReading
 from bus.jetstream.provisioning import paused, resume
 from bus.port import Delivery, KeyValueEntry, LogReader
 from bus.topology import EXECUTORS, FACTS, GROUPS, Queue
@@ -93,13 +94,27 @@ async def test_a_reader_that_takes_its_time_is_not_taken_for_a_paused_consumer(
 ) -> None:
     monkeypatch.setattr("bus.jetstream.ordered_reading.LOOK_SECONDS", 0.1)
     monkeypatch.setattr("bus.jetstream.ordered_reading.GRACE_SECONDS", 0.2)
+    looked: list[int] = []
+    look = OrderedReading._look
+
+    async def counted(reading: OrderedReading) -> None:
+        await look(reading)
+        looked.append(1)
+
+    async def looks(count: int) -> None:
+        wanted = len(looked) + count
+        async with asyncio.timeout(60):
+            while len(looked) < wanted:
+                await asyncio.sleep(0.02)
+
+    monkeypatch.setattr(OrderedReading, "_look", counted)
     await jetstream.publish_all([fact(number) for number in range(5)])
     async with jetstream.read(FACTS, subjects.facts(3), after=0) as reading:
-        await asyncio.sleep(1.5)
+        await looks(3)
         assert not jetstream.connection.stalled
         await read_all(reading, 5)
         await jetstream.connection.api(f"STREAM.PURGE.{FACTS.name}", {})
-        await asyncio.sleep(1)
+        await looks(3)
         assert not jetstream.connection.stalled
 
 
@@ -109,7 +124,7 @@ async def test_a_paused_queue_is_named_and_can_be_resumed(jetstream: JetStreamBu
         await pause(jetstream, EXECUTORS.stream, EXECUTORS.name)
         await jetstream.publish(action(1, fence))
         [told] = (await paused(jetstream, [EXECUTORS, queue])).values()
-        assert f"{EXECUTORS.stream} > {EXECUTORS.name}: somebody paused this consumer until" in told
+        assert f"{EXECUTORS.stream} > {EXECUTORS.name}: this consumer was paused from outside until" in told
         await resume(jetstream, EXECUTORS)
         assert bodies(await take(work, 1)) == [b"1"]
         assert not await paused(jetstream, [EXECUTORS, queue])

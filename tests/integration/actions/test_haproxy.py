@@ -93,7 +93,7 @@ async def test_one_who_does_not_stop_is_not_fought_with(haproxy: HAProxy) -> Non
     balancer = Meddled(haproxy.client, after_write=lambda: haproxy.put(here=9))
     outcome = await carry_out(balancer, set_weights(AWAY), Clock(), ExecutionContext())
     assert (outcome.status, outcome.reason) == ("Failed", "NotAsAsked")
-    assert "somebody else writes it too" in outcome.detail
+    assert "another writer changes it too" in outcome.detail
     assert len(balancer.writes) == 2
 
 

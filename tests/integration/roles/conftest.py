@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,6 +17,7 @@ from bus.embedded import EmbeddedServer
 from bus.jetstream import JetStreamBus, provision
 from bus.messages import Action, Backend, Health, Observation, Outcome, Route, WantedReply, WantedRequest
 from bus.port import Bus
+from bus.topology import Queue
 from reactor.actions.execution import ExecutionContext
 from reactor.decide.decider import Decider
 from reactor.decide.partition import PartitionContext
@@ -160,3 +162,16 @@ def make_world(server: EmbeddedServer) -> Callable[..., object]:
             yield World(bus, clock, routing, FactPublisher(bus, routing, PARTITIONS, clock, source="/test"))
 
     return make
+
+
+async def queue_is(bus: Bus, queue: Queue, holds: Callable[[Mapping[str, Any]], bool], within: float = 60.0) -> None:
+    """Wait until the server's own account of a queue (CONSUMER.INFO) is so."""
+    assert isinstance(bus, JetStreamBus)
+    async with asyncio.timeout(within):
+        while not holds(await bus.connection.api(f"CONSUMER.INFO.{queue.stream}.{queue.name}", {})):
+            await asyncio.sleep(0.02)
+
+
+def is_empty(queue: Mapping[str, Any]) -> bool:
+    """Nothing waits in it, and nothing is in flight: nothing that is in it now can be given again."""
+    return bool(queue["num_pending"] == 0 and queue["num_ack_pending"] == 0)

@@ -15,7 +15,7 @@ from reactor.actions.execution import ExecutionContext
 from reactor.actions.outcomes import failed
 from reactor.execute.executor import Executor
 from reactor.runtime.errors import ReactorError
-from tests.integration.roles.conftest import EAST, WEST, World, eventually, running
+from tests.integration.roles.conftest import EAST, WEST, World, eventually, queue_is, running
 from tests.integration.roles.test_executing import action, ask, outcome
 
 Make = Callable[..., AbstractAsyncContextManager[World]]
@@ -56,7 +56,8 @@ async def test_an_action_waits_until_its_decider_answers_and_is_then_done_within
     async with make_world() as world, world.executor():
         waited = action(world, late=OLD)
         await ask(world, waited, "m")
-        await asyncio.sleep(1.2)  # it has been asked about by now, and nobody listens
+        # It has been asked about, in vain, and is given again.
+        await queue_is(world.bus, topology.EXECUTORS, lambda queue: queue["num_redelivered"] > 0)
         assert world.written == []
         async with world.answers():
             began = world.clock.monotonic()

@@ -274,7 +274,7 @@ async def test_who_takes_over_hears_when_the_stream_of_facts_was_created_anew_me
             await eventually(lambda: unhealthy(decider))
         await recreate_facts(world, server)
         async with world.decider("two") as decider:
-            await eventually(lambda: unhealthy(decider))  # nobody has said that it is over
+            await eventually(lambda: unhealthy(decider))  # no source has said that it is over
         async with world.decider("three") as decider:
             await eventually(lambda: bool(decider.groups()))
             await world.see(EAST, Health.HEALTHY)

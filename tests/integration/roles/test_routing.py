@@ -23,7 +23,7 @@ from reactor.runtime.clock import Clock
 from reactor.runtime.errors import SourceUnknown
 from rules.engine.routing import Routing
 from rules.loader import load
-from tests.integration.roles.conftest import PARTITIONS, RULE, eventually, running
+from tests.integration.roles.conftest import PARTITIONS, RULE, eventually, is_empty, queue_is, running
 
 POSTS = 100
 
@@ -96,7 +96,7 @@ async def test_a_router_that_stops_gives_all_it_holds_to_the_next_at_once(bus: J
     slow, quick = Posts(seconds=1.0), Posts()
     clock = Clock()
     async with running(Router(bus, publisher(bus, clock), slow, Clock()).run):
-        await asyncio.sleep(0.5)
+        await eventually(lambda: slow.at_once > 0)
     assert not slow.taken
     stopped = clock.monotonic()
     async with running(Router(bus, publisher(bus, clock), quick, Clock()).run):
@@ -152,7 +152,7 @@ async def test_a_post_for_a_source_that_is_unknown_here_delays_no_window_and_is_
     router = Router(bus, publisher(bus, clock), old, Clock())
     async with running(router.run), running(router.run_parked):
         await post(bus, "for newer rules", source="renamed")
-        await asyncio.sleep(0.1)
+        await queue_is(bus, ROUTERS, is_empty)  # it is parked
         assert await waited(bus) < 1.0
         assert not old.taken
     router = Router(bus, publisher(bus, clock), new, Clock())

@@ -7,6 +7,7 @@ from datetime import timedelta
 
 import yaml
 
+from bus import topology
 from bus.embedded import EmbeddedServer
 from bus.jetstream import JetStreamBus, provision
 from bus.messages import Action, Backend, Fact, Health, Observation, Outcome, Pause, Resume, Route
@@ -16,7 +17,7 @@ from reactor.route.publisher import FactPublisher
 from reactor.runtime.clock import Clock
 from rules.engine.routing import Routing
 from rules.loader import load
-from tests.integration.roles.conftest import PARTITIONS, World, eventually, running
+from tests.integration.roles.conftest import PARTITIONS, World, eventually, is_empty, queue_is, running
 
 ROUTES = [f"web-{number}" for number in range(12)]
 WRITE_SECONDS = 0.5
@@ -63,7 +64,7 @@ async def test_a_global_stop_is_honoured_within_two_seconds_whatever_still_waits
             await eventually(lambda: len(began) >= 2, within=30)
             await say(Pause(rule="*", by="ann", reason="INC-7", observed_at=clock.now()))
             stopped = clock.monotonic()
-            await asyncio.sleep(len(ROUTES) * WRITE_SECONDS)  # by now all of them would have been done
+            await queue_is(bus, topology.EXECUTORS, is_empty)  # nothing of what was asked for is left to be done
             late = {name: at - stopped for name, at in began.items() if at - stopped > HONOURED}
             assert late == {}
             assert len(began) < len(ROUTES), "the queue was empty before the stop"

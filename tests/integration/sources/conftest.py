@@ -19,6 +19,7 @@ from reactor.demo.kube import EmulatedCluster, Emulator
 from reactor.runtime.clock import Clock
 from reactor.settings.model import ClusterSettings as ClusterSettings
 from reactor.sources.probes.addresses import probing_session
+from reactor.sources.republisher import Republisher
 from reactor.sources.source_context import SourceContext
 
 WAIT_SECONDS = 60
@@ -75,6 +76,34 @@ class Heard:
         last = self.last(target)
         assert last is not None
         return last
+
+
+class Repeats:
+    """Counts how often a source looks whether something is to be said again."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.count = 0
+        self._more = asyncio.Condition()
+        looks = Republisher._refresh
+
+        async def counted(republisher: Republisher[Any], seen: Any) -> None:
+            await looks(republisher, seen)
+            async with self._more:
+                self.count += 1
+                self._more.notify_all()
+
+        monkeypatch.setattr(Republisher, "_refresh", counted)
+
+    async def more(self, count: int) -> None:
+        """Wait for so many of them."""
+        wanted = self.count + count
+        async with asyncio.timeout(WAIT_SECONDS), self._more:
+            await self._more.wait_for(lambda: self.count >= wanted)
+
+
+@pytest.fixture
+def repeats(monkeypatch: pytest.MonkeyPatch) -> Repeats:
+    return Repeats(monkeypatch)
 
 
 @pytest.fixture

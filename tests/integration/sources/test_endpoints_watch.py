@@ -14,7 +14,7 @@ from reactor.demo.kube import CutWatch, EmulatedCluster, Fault, Forbid, JsonObje
 from reactor.sources.kubernetes import endpoints_watch
 from reactor.sources.source_context import SourceContext
 from rules.rulefile.sources import EndpointsWatch
-from tests.integration.sources.conftest import Heard, Running
+from tests.integration.sources.conftest import Heard, Repeats, Running
 
 CHECKOUT = "service/east/shop/checkout"
 
@@ -223,8 +223,9 @@ async def test_a_cut_watch_catches_up_without_a_word_in_between(
 
 
 async def test_a_lost_watch_is_silent_and_not_healthy(
-    world: SourceContext, heard: Heard, east: EmulatedCluster, running: Running, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    world: SourceContext, heard: Heard, east: EmulatedCluster, running: Running, monkeypatch: pytest.MonkeyPatch,
+    repeats: Repeats,
+) -> None:  # fmt: skip
     monkeypatch.setattr("reactor.clients.reflector.GRACE_SECONDS", 0.3)
     monkeypatch.setattr("reactor.sources.republisher.TICKS_PER_PERIOD", 10)
     east.create(slice_("a", True))
@@ -232,9 +233,9 @@ async def test_a_lost_watch_is_silent_and_not_healthy(
         await heard.until(lambda: len(heard.observations) >= 2)  # said again while the watch holds
         outage = east.faults.add(Fault(Reset()))
         east.cut_watches()
-        await asyncio.sleep(0.5)  # silence cannot be awaited
+        await repeats.more(5)  # more than the grace
         told = len(heard.observations)
-        await asyncio.sleep(1.3)
+        await repeats.more(13)  # more than the period in which each is said again
         assert len(heard.observations) == told
         outage.remove()
         await heard.until(lambda: len(heard.observations) > told)

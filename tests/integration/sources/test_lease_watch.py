@@ -13,8 +13,10 @@ from bus.messages import Health
 from reactor.demo.kube import CutWatch, EmulatedCluster, Fault, Hang, JsonObject, Reset, StatusFault
 from reactor.demo.kube.faults import Effect
 from reactor.sources.kubernetes import lease_watch
+from reactor.sources.kubernetes.heartbeats import Heartbeats
 from reactor.sources.source_context import SourceContext
 from rules.rulefile.sources import LeaseWatch
+from tests.integration.roles.conftest import eventually
 from tests.integration.sources.conftest import Heard, Running
 
 MEMBER = "cluster/member1"
@@ -101,6 +103,14 @@ async def test_time_in_which_the_watch_is_lost_is_no_silence_of_theirs(
     outage: Effect,
 ) -> None:
     monkeypatch.setattr("reactor.clients.reflector.GRACE_SECONDS", 0.1)
+    looked: list[float] = []
+    look = Heartbeats.look
+
+    def counted(beats: Heartbeats, now: float, *, listening: bool) -> None:
+        looked.append(now)
+        look(beats, now, listening=listening)
+
+    monkeypatch.setattr(Heartbeats, "look", counted)
     east.create(lease())
     async with beating(east), running(lease_watch.run(source(), world)):
         await heard.status(MEMBER, Health.HEALTHY)
@@ -109,7 +119,10 @@ async def test_time_in_which_the_watch_is_lost_is_no_silence_of_theirs(
         async with asyncio.timeout(60):
             while not lost.hits:
                 await asyncio.sleep(0.01)
-        await asyncio.sleep(2)  # twice the grace: silence cannot be awaited
+        looks = len(looked)
+        async with asyncio.timeout(60):
+            while len(looked) < looks + 20:  # twice the grace
+                await asyncio.sleep(0.01)
     assert heard.statuses(MEMBER) == [Health.HEALTHY]
 
 
@@ -137,7 +150,11 @@ async def test_a_cut_watch_and_a_forgotten_history_are_caught_up_with(
         for _ in range(3):
             east.cut_watches(CutWatch())
             east.compact()
-            await asyncio.sleep(0.5)
+            await eventually(lambda: not east.watches)
+            await eventually(lambda: bool(east.watches))
+        east.create(lease("late"))
+        async with beating(east, "late"):
+            await heard.status("cluster/late", Health.HEALTHY)  # what came before it has been taken
     assert heard.statuses(MEMBER) == [Health.HEALTHY]
 
 

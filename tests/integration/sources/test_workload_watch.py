@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import replace
 from typing import Any
 
@@ -17,7 +16,7 @@ from reactor.sources.kubernetes.workload_kinds import BUILT_IN, ServedKind
 from reactor.sources.source_context import SourceContext
 from rules.rulefile.sources import BuiltInKind, CustomKind, HealthScript, WorkloadWatch
 from tests.contract.kube.objects import definition
-from tests.integration.sources.conftest import Heard, Running
+from tests.integration.sources.conftest import Heard, Repeats, Running
 
 NGINX = "workload/east/shop/Deployment/nginx"
 WIDGET = "workload/east/shop/Widget/left"
@@ -182,8 +181,9 @@ async def test_only_the_namespace_and_the_selector_that_are_asked_for_are_seen(
 
 
 async def test_a_watch_that_is_lost_is_silent_and_never_healthy(
-    world: SourceContext, heard: Heard, east: EmulatedCluster, running: Running, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    world: SourceContext, heard: Heard, east: EmulatedCluster, running: Running, monkeypatch: pytest.MonkeyPatch,
+    repeats: Repeats,
+) -> None:  # fmt: skip
     monkeypatch.setattr("reactor.clients.reflector.GRACE_SECONDS", 0.3)
     monkeypatch.setattr("reactor.sources.republisher.TICKS_PER_PERIOD", 10)
     east.create(deployment())
@@ -193,9 +193,9 @@ async def test_a_watch_that_is_lost_is_silent_and_never_healthy(
         assert said.stale_seconds == 3
         lost = east.faults.add(Fault(Reset()))
         east.cut_watches()
-        await asyncio.sleep(0.5)  # silence cannot be awaited
+        await repeats.more(10)  # more than the grace: health and copies are looked at by a loop each
         told, copies = len(heard.observations), len(heard.inventory)
-        await asyncio.sleep(1.3)
+        await repeats.more(26)  # more than the period in which each is said again
         assert (len(heard.observations), len(heard.inventory)) == (told, copies)
         lost.remove()
         await heard.until(lambda: len(heard.observations) > told and len(heard.inventory) > copies)

@@ -20,12 +20,27 @@ from tests.unit.webhook.builders import alert, body
 AT_ONCE = timedelta(milliseconds=50)
 ALERTS = 1000
 LARGE = body(*(alert(f"{one:016x}", text="x" * 1000) for one in range(ALERTS)))
-SOON = 0.3
-"""Seconds in which a post that does not wait is long answered."""
 
 
-def with_routers(receiver: Reception, **in_hands: int) -> Counter[str]:
-    hands = Counter({
+class Hands(Counter[str]):
+    """What routers have in hands. Counts how often the receiver has looked whether there is room for more."""
+
+    looks = 0
+
+    def __getitem__(self, subject: str) -> int:
+        self.looks += 1
+        return super().__getitem__(subject)
+
+    async def looked(self) -> None:
+        """Wait until the receiver has looked again and again."""
+        wanted = self.looks + 5
+        async with asyncio.timeout(60):
+            while self.looks < wanted:
+                await asyncio.sleep(0.01)
+
+
+def with_routers(receiver: Reception, **in_hands: int) -> Hands:
+    hands = Hands({
         subjects.webhook("am"): in_hands.get("webhooks", 0), subjects.parked("am"): in_hands.get("parked", 0)
     })  # fmt: skip
     receiver.server._in_hands = hands
@@ -64,7 +79,7 @@ async def test_no_window_waits_for_more_of_a_large_post_than_the_routers_have_ro
 async def test_while_one_large_post_of_a_source_waits_stored_its_next_one_waits_unanswered(receiver: Reception) -> None:
     hands = with_routers(receiver, webhooks=IN_HANDS_MAX, parked=1)
     post = asyncio.create_task(receiver.post(LARGE))
-    await asyncio.sleep(SOON)
+    await hands.looked()
     assert not post.done()
     assert await waiting(receiver) == []
     hands.clear()
@@ -77,7 +92,7 @@ async def test_two_large_posts_at_once_are_not_both_stored_before_routers_have_t
     hands = with_routers(receiver, webhooks=IN_HANDS_MAX)
     assert (await receiver.post(LARGE))[0] == 200
     post = asyncio.create_task(receiver.post(body(*(alert(f"f{one:015x}", text="x" * 1000) for one in range(ALERTS)))))
-    await asyncio.sleep(SOON)
+    await hands.looked()
     assert not post.done()
     hands.clear()
     assert (await post)[0] == 200
@@ -87,7 +102,7 @@ async def test_a_small_post_waits_for_the_routers_as_before(receiver: Reception)
     """All that a window of its targets must know is in the inbox when it is answered."""
     hands = with_routers(receiver, webhooks=IN_HANDS_MAX)
     post = asyncio.create_task(receiver.post(body(alert())))
-    await asyncio.sleep(SOON)
+    await hands.looked()
     assert not post.done()
     hands.clear()
     assert (await post)[0] == 200
