@@ -139,7 +139,7 @@ def failover_of(group: Group) -> FailoverState:
 
 
 def standing_weights(group: Group) -> Mapping[str, int]:
-    """The weights of the route, also in a dry run; a service that stands twice has its larger one."""
+    """The weights of the route, also in a dry run; a service that is given twice has its larger one."""
     out: dict[str, int] = {}
     route = route_of(group)
     for service, weight in route.backends if route is not None else ():

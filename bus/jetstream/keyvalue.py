@@ -58,7 +58,7 @@ class KeyValueStore:
         """Write if the key stands at `revision`. Raises Refused, Unavailable."""
         [result] = await self._write([self._post(key, value, revision)])
         if isinstance(result, Refused):
-            raise Refused(f"{key} does not stand at revision {revision}: {result}")
+            raise Refused(f"{key} is not at revision {revision}: {result}")
         return result
 
     async def put_all(self, writes: Sequence[tuple[str, bytes, int]]) -> Sequence[int | None]:
@@ -80,7 +80,7 @@ class KeyValueStore:
             return
         [result] = await self._write([mark])
         if isinstance(result, Refused):
-            raise Refused(f"{key} stands at revision {newest.sequence}, not at {revision}: {result}")
+            raise Refused(f"{key} is at revision {newest.sequence}, not at {revision}: {result}")
 
     async def entries(self, pattern: str) -> Sequence[KeyValueEntry]:
         """All that stand under a pattern. Raises Unavailable."""
@@ -94,7 +94,7 @@ class KeyValueStore:
         try:
             return await self._standing(pattern, kind)
         except StreamRecreated as error:
-            raise Unavailable(f"what stood under {pattern} was only half read: {error}") from error
+            raise Unavailable(f"the value of {pattern} was only half read: {error}") from error
 
     async def _standing(self, pattern: str, kind: type[ScannedReading | OrderedReading]) -> Sequence[KeyValueEntry]:
         found: dict[str, KeyValueEntry] = {}

@@ -115,8 +115,8 @@ class OrderedReading:
         stored = await self._missing(before)
         if stored and await self._still_missing(consumer, before) and consumer is not None:
             told = (
-                f"{self._what}: nothing came although more is stored ({stored}, read up to {before}): somebody paused "
-                f"or changed the consumer {consumer.name}, and another is made ({INSTEAD})"
+                f"{self._what}: nothing came although more is stored ({stored}, read up to {before}): the consumer "
+                f"{consumer.name} was paused or changed from outside, and another is made ({INSTEAD})"
             )
             log.info("%s", told)
             self._connection.stalled[self._what] = told
@@ -171,7 +171,7 @@ class OrderedReading:
         """Raises StreamRecreated where our position is of a stream before: its sequences began anew."""
         info = await self._connection.api(f"STREAM.INFO.{self._stream}", {})
         if self._created not in ("", info["created"]):
-            raise StreamRecreated(f"{self._stream} was created anew at {info['created']}: {self._after} is not of it")
+            raise StreamRecreated(f"{self._stream} was created again at {info['created']}: {self._after} is not of it")
         if (end := info["state"]["last_seq"]) < self._after:
             raise StreamRecreated(f"{self._stream} ends at {end}, and was read up to {self._after}: it lost messages")
         self._created = info["created"]

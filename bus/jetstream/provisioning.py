@@ -100,8 +100,8 @@ async def paused(bus: JetStreamBus, queues: Sequence[Queue]) -> Mapping[Queue, s
         if info.get("paused"):
             until = info["config"].get("pause_until")
             found[queue] = (
-                f"{queue.stream} > {queue.name}: somebody paused this consumer until {until}, so that nothing is taken "
-                f"from it; it is resumed ({INSTEAD})"
+                f"{queue.stream} > {queue.name}: this consumer was paused from outside until {until}, so that nothing "
+                f"is taken from it; it is resumed ({INSTEAD})"
             )
     return found
 

@@ -301,7 +301,7 @@ class MemoryStore:
         self._check()
         standing = self._standing[key].revision if key in self._standing else 0
         if revision is not None and revision != standing:
-            raise Refused(f"{key} stands at revision {standing}, not at {revision}")
+            raise Refused(f"{key} is at revision {standing}, not at {revision}")
 
 
 def _now() -> float:

@@ -151,7 +151,7 @@ class Reconciler:
 
 def _gone(gone: AlertState, asked_at: datetime, why: str) -> Change:
     log.warning(
-        "an alert was never resolved, and does not stand any more: Unknown until its recovery is proven",
+        "an alert was never resolved, and Alertmanager has it no more: Unknown until its recovery is proven",
         extra={"source": gone.source, "target": gone.target, "reason": why},
     )
     end = max(asked_at, gone.starts_at or asked_at)

@@ -77,7 +77,7 @@ class AlertStore:
                 return
             await asyncio.gather(*(self._read_one(key) for key in refused))
             changes = {key: changes[key] for key in refused}
-        raise Unavailable(f"{len(changes)} alert states were written by somebody else {ROUNDS_MAX} times in a row")
+        raise Unavailable(f"{len(changes)} alert states were written by another process {ROUNDS_MAX} times in a row")
 
     def _differs(self, key: str, state: AlertState | None) -> bool:
         return state != self.alert_cache.held(key).state

@@ -102,7 +102,7 @@ def _unfounded(route: RouteHistory, run: Run, stood: Mapping[str, int], write: W
         before, moments = moments, _common(moments, good(_seen(route, name)))
         if not moments:
             never = not _common([recent], good(_seen(route, name)))
-            what = f"moved to {name}, which was bad" if never else f"at no moment was {name} good and the other bad"
+            what = f"moved to {name}, which was bad" if never else f"at no time was {name} good and the other bad"
             yield Breach("blind" if never else "needless", route.name, write.at, f"{what} (of {len(before)})")
             return
     yield from _unseen(route, run, write, left, gained)

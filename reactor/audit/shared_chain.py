@@ -71,5 +71,5 @@ class SharedChain:
             return Position.read(entry.value).audited, entry.revision
         except Malformed as error:
             telemetry.quarantined.labels(GROUPS.name).inc()
-            log.warning("%s: %s; it is written anew", self._key, error)
+            log.warning("%s: %s; it is written again", self._key, error)
             return Head(), entry.revision

@@ -74,7 +74,7 @@ class _Rule(NamedTuple):
 def entries(kind: RouteKind, found: JsonObject, rule: int | str | None = None) -> list[RouteEntry]:
     """Give the backends in their order: those of one rule where the kind has rules.
 
-    `rule`: its index or name; None: the first with two or more backends, else the first. A Service that stands twice
+    `rule`: its index or name; None: the first with two or more backends, else the first. A Service that is given twice
     has two entries that go together. Raises Unreadable.
     """
     part = _managed(kind, found, rule)
@@ -88,7 +88,9 @@ def entries(kind: RouteKind, found: JsonObject, rule: int | str | None = None) -
     services = [entry.service for entry in made]
     twice = next((service for index, service in enumerate(services) if service in services[:index]), None)
     if kind.sum_to and twice is not None:
-        raise Unreadable(f"{_text(path)} has {twice} twice: nobody knows which of them gets how much of {kind.sum_to}")
+        raise Unreadable(
+            f"{_text(path)} has {twice} twice: it is not known which of them gets how much of {kind.sum_to}"
+        )
     return made
 
 

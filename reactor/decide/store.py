@@ -89,7 +89,7 @@ class PartitionStore:
                 # Its facts come again; starting afresh is better than not starting.
                 telemetry.quarantined.labels(GROUPS.name).inc()
                 what = "position" if entry.key == self._position_key else "group"
-                log.warning("%s %s cannot be read and starts anew: %s", what, entry.key, error)
+                log.warning("%s %s cannot be read and starts again: %s", what, entry.key, error)
         return groups
 
     def _positioned(self, stored: bytes) -> None:

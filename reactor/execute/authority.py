@@ -28,7 +28,7 @@ def refusal(routing: Routing, action: Action) -> str:
         return f"rule {rule.name} never asks for {type(action).__name__}"
     if (written := kind_of(rule).written(rule, action)) != action.object:
         return f"the action is said to be on {action.object}, and would write to {written}"
-    return "" if _owns(rule, action.object) else f"rule {rule.name} does not speak of {action.object} here"
+    return "" if _owns(rule, action.object) else f"rule {rule.name} does not match {action.object} here"
 
 
 def _notify(rule: Rule, action: Notify) -> str:

@@ -69,5 +69,5 @@ class CancellationCheck:
             raise Declined("CalledOff", reply.detail[:DETAIL_MAX] or "it is no longer wanted")
         now = self._clock.now()
         if now - asked_at > ANSWER + FRESH:
-            raise Waited("the decider's answer was read too late: this process stood still")
+            raise Waited("the decider's answer was read too late: this process was suspended")
         return min(max(reply.at, asked_at), now)

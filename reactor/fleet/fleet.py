@@ -276,7 +276,7 @@ class Fleet:
                 answer = await self._bus.is_present(subjects.alive(self._kind + name), ASK)
                 # Who was cut off itself judges nobody: the others may be connecting again as well.
                 if self._unbroken and self._peers.answered(name, answer):
-                    log.warning("%s is gone: nobody answers for it", name)
+                    log.warning("%s is gone: no process answers for it", name)
                     self._changed.set()
 
 

@@ -363,7 +363,7 @@ class App:
         apart = abs(ahead) - doubt > CLOCKS_APART
         if apart and not before:
             log.warning(
-                "the bus's clock and ours have drifted apart; a restart goes by the bus's",
+                "the bus's clock and ours have drifted apart; a restart uses the bus's",
                 extra={"ahead_seconds": round(-ahead.total_seconds(), 1)},
             )
         return apart

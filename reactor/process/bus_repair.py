@@ -81,7 +81,9 @@ class BusReconciler:
         found = [str(step) for step in steps if step.wrong or step.new]
         self.lacking = [f"{one} ({INIT})" for one in found]
         if found and found != self._told:
-            log.error("what the reactor keeps on the bus was lost, and is made anew", extra={"lost": "; ".join(found)})
+            log.error(
+                "what the reactor keeps on the bus was lost, and is created again", extra={"lost": "; ".join(found)}
+            )
         self._told = found
         if found:
             await provision(self._bus, replicas=self._settings.replicas, only_missing=True)

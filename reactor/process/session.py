@@ -134,7 +134,7 @@ async def agree_on_partitions(bus: JetStreamBus, partitions: int) -> None:
             f"bus.partitions: {partitions}, but this bus was set up with {there}: use {there}, or another bus; "
             "to change it, stop all reactors, delete the reactor's streams and buckets "
             "but REACTOR_DECISIONS, and run reactor bus init "
-            "(routes tell what was done, open windows start anew)"
+            "(routes tell what was done, open windows start again)"
         )
 
 
@@ -183,6 +183,6 @@ async def keep_time_with(bus: Bus, clock: Clock) -> None:
         clock.align(ahead)
         clock.measured(timedelta(0), doubt)
         log.error(
-            "this machine's clock is wrong, or the bus's: going by the bus's",
+            "this machine's clock is wrong, or the bus's: the bus's is used",
             extra={"ahead_seconds": round(-ahead.total_seconds(), 1), "fix": "NTP on both"},
         )

@@ -74,6 +74,6 @@ class Standstill:
         self._ticked_at = self._ended_at = now
         if seconds > LAP.total_seconds():
             self._long_ended_at = now
-        log.warning("this process stood still for %.1f s: what it saw before is looked at anew", seconds)
+        log.warning("this process was suspended for %.1f s: what it saw before is looked at again", seconds)
         for wake in [*self._wakers]:
             wake()

@@ -30,7 +30,7 @@ class SourceLimit:
     refused: Counter
 
 
-TARGETS = SourceLimit("maxTargets", "a source speaks of too many targets", telemetry.targets_refused)
+TARGETS = SourceLimit("maxTargets", "a source has too many targets", telemetry.targets_refused)
 ALERTS = SourceLimit("maxAlerts", "a source has too many alerts", telemetry.alerts_refused)
 
 

@@ -235,7 +235,7 @@ class WebhookServer:
                         break
                 await self._store(source, [message])
         except TimeoutError:
-            raise Refusal(503, "the routers have enough of this source in hands", limit="inHands") from None
+            raise Refusal(503, "the routers have enough of this source in flight", limit="inHands") from None
 
     def _may_wait_stored(self, source: str, messages: int, now: float) -> bool:
         """Whether what the routers have no room for may wait in a stream of its own (decision 0028).

@@ -79,7 +79,9 @@ def _changes(seen: Iterable[Observation], targets: set[str], until: datetime) ->
 def _windows(members: Mapping[str, Any]) -> Iterator[str]:
     for target, member in sorted(members.items()):
         window = member.get("window")
-        settled = {True: "taken as healthy", False: "taken as bad", None: "not known yet"}[member.get("settled")]
+        settled = {True: "taken as healthy", False: "considered unhealthy", None: "not known yet"}[
+            member.get("settled")
+        ]
         line = f"{target}: {member['status']} since {_short(member['since'])}, {settled}"
         if window:
             kind = "recovery" if window["healthy"] else "toleration"

@@ -115,11 +115,11 @@ def _event(line: str) -> tuple[float, Fact | Silence]:
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """A key that stands twice has two meanings: JSON's reader would take the last one without a word."""
+    """A key that is given twice has two meanings: JSON's reader would take the last one without a word."""
     value = dict(pairs)
     if len(value) != len(pairs):
         keys = [key for key, _ in pairs]
-        raise _BadLine(f"the key {next(key for key in keys if keys.count(key) > 1)} stands twice")
+        raise _BadLine(f"the key {next(key for key in keys if keys.count(key) > 1)} is given twice")
     return value
 
 

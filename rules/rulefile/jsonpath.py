@@ -191,4 +191,4 @@ def _text(value: object) -> str:
     try:
         return value if isinstance(value, str) else json.dumps(value, separators=(",", ":"))
     except RecursionError as error:
-        raise NoValue("what stands there is nested too deep") from error
+        raise NoValue("the value is nested too deep") from error

@@ -31,7 +31,7 @@ def parsed(selector: str) -> tuple[Requirement, ...]:
     """Give the requirements as (key, operator, values). Raises BadSelector."""
     parts = [part.strip() for part in _COMMA.split(selector)]
     if not all(parts):
-        raise BadSelector(f"{selector!r}: nothing stands before or after a comma; an empty selector selects everything")
+        raise BadSelector(f"{selector!r}: nothing is before or after a comma; an empty selector selects everything")
     return tuple(_requirement(part, selector) for part in parts)
 
 

@@ -137,7 +137,7 @@ class _Builder:
             if key in out:
                 first = self.document.keys[at]
                 line, column = _place(event)
-                message = f"the key stands twice, first in line {first[0]}"
+                message = f"the key is given twice, first in line {first[0]}"
                 self.problems.append(Problem(self.document.file, line, column, show(at), message))
                 self._value(self._next(), (*path, key, "again"), depth + 1)
                 continue

@@ -38,7 +38,7 @@ async def test_people_look_isolate_abort_half_way_isolate_again_and_fail_back(pr
     code, plan = await prod.service.answered("zone", "plan", RULE, SICK)
     assert code == 0, plan
     assert all(step in plan for step in STEPS), plan
-    assert "passed over, started by hand" in plan
+    assert "skipped, started by hand" in plan
     assert "comes back: by reactor zone failback, when" in plan, plan
     code, shown = await prod.service.answered("zone", "isolate", RULE, SICK, *WORDS[:-1])
     assert (code, plan.splitlines()[1:] == shown.splitlines()[1 : len(plan.splitlines())]) == (1, True), shown

@@ -54,7 +54,7 @@ async def answer(read: Read, before: JsonObject, clock: Clock) -> JsonObject:
         why, is_over = refusal(found), clock.monotonic() >= ends
         # The same words as before our write may be about what stood there before.
         if why and (is_over or why != refusal(before)):
-            raise Declined("SchedulerRefused", f"Karmada's scheduler: {why}; it stands on {words(found)}")
+            raise Declined("SchedulerRefused", f"Karmada's scheduler: {why}; it is on {words(found)}")
         if is_over:
             raise _silent(found, clock.now())
         await asyncio.sleep(pause)

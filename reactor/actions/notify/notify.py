@@ -77,7 +77,7 @@ async def carry_out(
         return done(action.id, clock, wrote=bool(names))
     outcome = failed(action.id, clock, wrong[0])
     _log.warning(
-        "not everybody was told: %s", "; ".join(map(str, wrong)),
+        "some notifiers failed: %s", "; ".join(map(str, wrong)),
         extra={"rule": action.rule, "action": action.id, "reason": outcome.reason},
     )  # fmt: skip
     return outcome.model_copy(update={"detail": "; ".join(map(str, wrong))[:1024], "wrote": len(wrong) < len(names)})

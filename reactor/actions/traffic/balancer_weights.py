@@ -90,7 +90,7 @@ async def _tried(
                 unanswered = seen  # until it is read back
                 return await _read_back(balancer, seen, action, clock, context)
             if not stands(after, action):
-                raise NotAsAsked(f"{action.object}: the write was accepted, and then {_text(after)} stands")
+                raise NotAsAsked(f"{action.object}: the write was accepted, and then it was {_text(after)}")
             return _Written(seen, after)
     raise AssertionError("stamina ends with an answer or an error")
 
@@ -108,7 +108,7 @@ async def _read_back(
         if once_more:
             others = _text(after)
             await _write(balancer, after, action, context)
-    raise NotAsAsked(f"{action.object}: somebody else writes it too: {_text(after)} stands, though written twice")
+    raise NotAsAsked(f"{action.object}: another writer changes it too: {_text(after)} is set, though written twice")
 
 
 async def _write(

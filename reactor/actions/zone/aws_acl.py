@@ -27,7 +27,7 @@ async def cut(isolation: IsolationContext) -> Stands:
     ec2, world = await _to_cut(isolation)
     if others := sorted({link.acl for link in world.subnets if world.is_anothers(link.acl)}):
         # Its deny ACL must never be taken for an original: two isolations of one subnet cannot both be given back.
-        raise Declined("AlreadyIsolated", f"{', '.join(others)} of another cluster's isolation stands on these subnets")
+        raise Declined("AlreadyIsolated", f"{', '.join(others)} of another cluster's isolation is on these subnets")
     open_ = [link for link in world.subnets if link.acl not in world.deny]
     wrote = bool(open_)
     deny = world.deny[0] if world.deny or not open_ else await _create(ec2, isolation)
@@ -63,7 +63,7 @@ async def restore(isolation: IsolationContext) -> Stands:
             await ec2.write("replace_network_acl_association", AssociationId=link.association, NetworkAclId=target)
             wrote = True
         elif link.saved != link.acl:
-            words.append(f"{link.subnet}: somebody gave it {link.acl} meanwhile, which stays")
+            words.append(f"{link.subnet}: another writer gave it {link.acl} meanwhile, which stays")
         if link.saved:
             # With its value: a tag that says something else by now is not the one that we read.
             tag = {"Key": ORIGINAL_ACL, "Value": note(isolation, link.saved)}

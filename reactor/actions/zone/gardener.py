@@ -105,7 +105,7 @@ def _while_asked(step: Step) -> Step:
         if "deletionTimestamp" not in obj["metadata"]:
             first = isolation.action.step == "Fence" and not isolation.standing  # it is this one that asks
             if not first and SHOOT_ISOLATED not in notes_of(obj):
-                raise Declined(ANNOTATION_REMOVED, f"somebody has taken {SHOOT_ISOLATED} off the Shoot")
+                raise Declined(ANNOTATION_REMOVED, f"another writer has taken {SHOOT_ISOLATED} off the Shoot")
             return await step(isolation)
         words = "the Shoot is being deleted, so its zone is isolated no further"
         if isolation.settings.seed is not None:

@@ -57,7 +57,7 @@ def isolated(shoot: JsonObject, isolation: IsolationContext) -> str:
         raise InProgress("the Shoot has no status.zoneIsolation yet; if none comes, this Gardener does not know GEP-21")
     code, is_ = status.get("isolatedZoneCode"), f"{status.get('phase')}/{status.get('status')}"
     if status.get("isolatedZoneID") != isolation.mark:
-        raise InProgress(f"the Shoot's status still speaks of zone {status.get('isolatedZoneID')}: {is_}")
+        raise InProgress(f"the Shoot's status still names zone {status.get('isolatedZoneID')}: {is_}")
     if code and code != isolation.zone:
         raise Declined("ZoneMismatch", f"the rule says that {isolation.mark} is {isolation.zone}, Gardener says {code}")
     if is_ == "Failover/Failed":

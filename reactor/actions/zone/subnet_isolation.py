@@ -77,7 +77,7 @@ def _fulfilled(obj: JsonObject, isolation: IsolationContext) -> str:
     provider = status.get("providerStatus") or {}
     name, code = obj["metadata"]["name"], provider.get("isolatedZoneCode")
     if "deletionTimestamp" in obj["metadata"]:
-        raise InProgress(f"SubnetIsolation {name} is being deleted; it is made anew when it is gone")
+        raise InProgress(f"SubnetIsolation {name} is being deleted; it is created again when it is gone")
     seen = status.get("observedGeneration", 0) >= obj["metadata"].get("generation", 0)
     state = operation.get("state", "Pending")
     if seen and state in _FAILED:

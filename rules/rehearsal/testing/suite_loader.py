@@ -136,7 +136,7 @@ def _contradictions(test: RuleTest, path: Path, document: Document) -> Iterator[
             yield document.problem(here, "needs either action or held, or absent")
         elif (absent := expected.absent) is not None:
             if expected.model_fields_set != {"absent"}:
-                yield document.problem(here, "stands alone: absent has all keys inside")
+                yield document.problem(here, "goes alone: absent has all keys inside")
             if not absent.model_fields_set - {"since", "until"}:
                 yield document.problem((*here, "absent"), "needs a key that says what is absent, such as held")
             if absent.until is not None and absent.until < absent.since:
@@ -162,7 +162,7 @@ def _names(tests: Sequence[tuple[RuleTest, Path]], document: Document) -> Iterat
     first: dict[str, int] = {}
     for test, path in tests:
         if test.name in first:
-            message = f"test {test.name!r} stands twice; first in line {first[test.name]}"
+            message = f"test {test.name!r} is given twice; first in line {first[test.name]}"
             yield document.problem((*path, "name"), message)
         first.setdefault(test.name, document.places[path][0])
 

@@ -186,7 +186,7 @@ def _doubled(question: Question) -> Iterator[Violation]:
                 action.weights.get(name, weight) != known.weights.get(name) for name, weight in known.weights.items()
             )  # fmt: skip
             twice = len({name for name, _ in entries}) < len(entries)
-            yield Violation(Promise.DOUBLED, "" if uneven or twice else f"{action.object} stands so already")
+            yield Violation(Promise.DOUBLED, "" if uneven or twice else f"{action.object} is so already")
         case SetTaints():
             last = told.done.get(key)
             stands = isinstance(last, SetTaints) and last.taints == action.taints

@@ -75,7 +75,7 @@ def _load_balancer(item: TrafficFailover, document: Document, at: Path) -> Itera
     given = {"cluster": route.cluster, "namespace": route.namespace, "selector": route.selector, "rule": route.rule}
     for key, value in given.items():
         if value not in (None, ""):
-            message = f"left out with kind: {route.kind}, which stands in no cluster: remove it"
+            message = f"left out with kind: {route.kind}, which is in no cluster: remove it"
             yield document.problem((*at, "route", key), message)
     if route.name is None:
         yield document.problem((*at, "route"), "needs the name of an entry of the settings' loadBalancers")
@@ -85,7 +85,7 @@ def _load_balancer(item: TrafficFailover, document: Document, at: Path) -> Itera
     most = WEIGHT_MAX.get(route.kind)
     for index, backend in enumerate(item.backends or ()):
         if backend.target is None:
-            message = f"needs a target: {described(route.kind)} stands in no cluster, so there is no default"
+            message = f"needs a target: {described(route.kind)} is in no cluster, so there is no default"
             yield document.problem((*at, "backends", index), message)
         if most is not None and backend.weight is not None and backend.weight > most:
             message = f"{described(route.kind)} takes weights up to {most}"

@@ -32,7 +32,7 @@ Sources = Sequence[tuple["LoadedSource", Document, Path]]
 
 
 def names(entries: Iterable[tuple[Document, Path]], what: str) -> Iterator[Problem]:
-    """A name that stands twice, in one file or in two; also of entries that are wrong otherwise."""
+    """A name that is given twice, in one file or in two; also of entries that are wrong otherwise."""
     first: dict[str, str] = {}
     for document, at in entries:
         if (*at, "name") not in document.places:
@@ -42,7 +42,7 @@ def names(entries: Iterable[tuple[Document, Path]], what: str) -> Iterator[Probl
             continue
         line = document.places[*at, "name"][0]
         if name in first:
-            message = f"{what} {name!r} stands twice; first at {first[name]}"
+            message = f"{what} {name!r} is given twice; first at {first[name]}"
             yield document.problem((*at, "name"), message)
         first.setdefault(name, f"{document.file}:{line}")
 
@@ -94,7 +94,9 @@ def _template(item: TrafficFailover, backend: BackendRule, document: Document, a
         message = f"{{{min(unknown)}}} is nothing of a route: there are {{name}}, {{namespace}} and {{cluster}}"
         yield document.problem((*at, "target"), message)
     elif "namespace" not in places and route.namespace is None:
-        message = "needs {namespace} as a segment, or a namespace of the route: else nobody knows whose backend it is"
+        message = (
+            "needs {namespace} as a segment, or a namespace of the route: else it is not known whose backend it is"
+        )
         yield document.problem((*at, "target"), message)
 
 
@@ -104,7 +106,7 @@ def _backends(item: TrafficFailover, document: Document, at: Path) -> Iterator[P
     services = [backend.service for backend in item.backends]
     for index, service in enumerate(services):
         if service in services[:index]:
-            yield document.problem((*at, "backends", index, "service"), f"{service!r} stands twice")
+            yield document.problem((*at, "backends", index, "service"), f"{service!r} is given twice")
     if item.primary is not None and item.primary not in services:
         # No error: the route may be changed before the rule. The rule holds with this reason until then.
         message = f"{item.primary!r} is none of the backends: the rule will hold with UnknownPrimary and write nothing"

@@ -43,21 +43,21 @@ def _lease_watch(item: LeaseWatch, document: Document, at: Path) -> Iterator[Pro
         message = f"must be less than graceSeconds ({item.grace_seconds:g}), or silence is noticed a whole grace late"
         yield document.problem((*at, "monitorSeconds"), message)
     if not check_template(item.target) & {"name", "namespace"}:
-        message = "all Leases would speak of one target: use {name}, which is the Lease's"
+        message = "all Leases would be about one target: use {name}, which is the Lease's"
         yield document.problem((*at, "target"), message, severity="warning")
 
 
 def _workload_watch(item: WorkloadWatch, document: Document, at: Path) -> Iterator[Problem]:
     for index, kind in enumerate(item.kinds):
         if kind in item.kinds[:index]:
-            yield document.problem((*at, "kinds", index), "stands twice")
+            yield document.problem((*at, "kinds", index), "is given twice")
     if item.health is not None and (item.health.lua is None) == (item.health.cel is None):
         yield document.problem((*at, "health"), "needs either lua or cel")
 
 
 def _quorum(item: Quorum, document: Document, at: Path) -> Iterator[Problem]:
     if labels := check_template(item.target):
-        message = f"a Quorum speaks of one target and has no labels to put into {{{min(labels)}}}: write it out"
+        message = f"a Quorum is about one target and has no labels to put into {{{min(labels)}}}: write it out"
         yield document.problem((*at, "target"), message)
     elif matches(item.members, item.target):
         message = f"{item.target} would be a member of itself: narrow members"

@@ -123,7 +123,7 @@ def _blind_secondaries(
         speak = [source for source in mine if may_overlap(source.target, target)]
         if speak and all(needs_traffic(source).endswith("Unknown") for source in speak):
             message = (
-                f"only {speak[0].says!r} speaks of it, and knows nothing without traffic, so it never gets any: "
+                f"only {speak[0].says!r} is about it, and knows nothing without traffic, so it never gets any: "
                 f"add a probe of {target}, or `treatUnknownAs: Healthy` here"
             )
             yield document.problem((*at, "backends", index), message, severity="warning")

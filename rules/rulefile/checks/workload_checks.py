@@ -55,9 +55,9 @@ def rule(item: WorkloadFailover | ClusterTaint, document: Document, at: Path) ->
             yield document.problem((*at, "failover"), message, severity="warning")
         yield from unbounded(item.failover or Failover(), document, (*at, "failover"))
     elif item.carrier != "Karmada":
-        yield document.problem((*at, "policies"), "policies stand on a Karmada control plane: carrier must be Karmada")
+        yield document.problem((*at, "policies"), "policies are on a Karmada control plane: carrier must be Karmada")
     elif item.resource_selectors or item.failover is not None:
-        yield document.problem((*at, "policies"), "the policies say what moves and when: remove what stands beside it")
+        yield document.problem((*at, "policies"), "the policies say what moves and when: remove what is beside it")
     else:
         yield from unbounded(item.policies.failover, document, (*at, "policies", "failover"))
 
@@ -132,7 +132,7 @@ def _placement(placement: Placement, document: Document, at: Path) -> Iterator[P
     names = [term.affinity_name for term in placement.cluster_affinities]
     for index, name in enumerate(names):
         if name in names[:index]:
-            yield document.problem((*at, "clusterAffinities", index, "affinityName"), f"{name!r} stands twice")
+            yield document.problem((*at, "clusterAffinities", index, "affinityName"), f"{name!r} is given twice")
     for index, one in enumerate(placement.cluster_tolerations):
         here = (*at, "clusterTolerations", index)
         if not one.key and one.operator != "Exists":
@@ -194,7 +194,7 @@ def _spread(constraints: tuple[SpreadConstraint, ...], document: Document, at: P
             message = f"must not be less than minGroups ({one.min_groups}), got {one.max_groups}"
             yield document.problem((*here, "maxGroups"), message)
     for field in sorted({field for field in fields if fields.count(field) > 1}):
-        yield document.problem(at, f"{field!r} stands twice")
+        yield document.problem(at, f"{field!r} is given twice")
     if fields and "cluster" not in fields:
         yield document.problem(at, f"{fields[0]} needs a constraint by cluster beside it")
 
@@ -230,4 +230,4 @@ def _taints(item: ClusterTaint, document: Document, at: Path) -> Iterator[Proble
     seen = [(taint.key, taint.effect) for taint in item.taints]
     for index, taint in enumerate(item.taints):
         if (taint.key, taint.effect) in seen[index + 1 :]:
-            yield document.problem((*at, "taints", index), f"{taint.key}:{taint.effect} stands twice")
+            yield document.problem((*at, "taints", index), f"{taint.key}:{taint.effect} is given twice")

@@ -61,9 +61,9 @@ def _zone(item: ZoneIsolation, zone: Zone, index: int, document: Document, at: P
     here: Path = (*at, "zones", index)
     others = item.zones[:index]
     if zone.name in [other.name for other in others]:
-        yield document.problem((*here, "name"), f"{zone.name!r} stands twice")
+        yield document.problem((*here, "name"), f"{zone.name!r} is given twice")
     if zone.id is not None and zone.id in [other.id for other in others]:
-        yield document.problem((*here, "id"), f"{zone.id!r} stands twice")
+        yield document.problem((*here, "id"), f"{zone.id!r} is given twice")
     if _AWS_ID.fullmatch(zone.name) or zone.name in [other.id for other in item.zones if other is not zone]:
         message = f"{zone.name!r} is a zone's id; nodes carry the name, such as eu-central-1a. Write the id under id"
         yield document.problem((*here, "name"), message)
@@ -85,7 +85,7 @@ def _steps(item: ZoneIsolation, document: Document, at: Path) -> Iterator[Proble
     known = list(StepName)
     for index, (before, step) in enumerate(zip(item.steps, item.steps[1:], strict=False), start=1):
         if known.index(step) <= known.index(before):
-            message = f"must stand before {before}; the order is {', '.join(known)}, each once"
+            message = f"must be before {before}; the order is {', '.join(known)}, each once"
             yield document.problem((*at, "steps", index), message)
     if StepName.EVACUATE in item.steps and StepName.FENCE not in item.steps:
         message = "Evacuate without Fence: pods would come straight back. Add Fence"

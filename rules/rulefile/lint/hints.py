@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 HINTS: Mapping[str, str] = {
     "no-recovery": "The rule goes back with the first Healthy observation: a target that flaps takes it along.",
     "toleration-below-source": "The source takes longer to notice than the rule tolerates: the toleration says little.",
-    "not-fed": "No source of these files could speak of the target.",
-    "one-witness": "Fewer than two signals speak of a zone: it is opened by a person, not by proof of two.",
+    "not-fed": "No source of these files matches the target.",
+    "one-witness": "Fewer than two signals are about a zone: it is opened by a person, not by proof of two.",
     "not-read": "No rule, guard or Quorum of these files listens to the source.",
     "taint-signal": "A signal by which a rule puts taints on a cluster is no word about that cluster's own health.",
     "same-route": "Two rules move the weights of one route: each undoes what the other does.",
@@ -90,11 +90,11 @@ def _fed(rule: Rule, document: Document, at: Path, said: Producers) -> Iterator[
             (target, path) for target, path in want.targets.items() if not said.heard(Consumer(target, rule.signals))
         ]
         if missing and len(missing) == len(want.targets):
-            message = f"nothing feeds it: no source could speak of {missing[0][0]}{with_signals}"
+            message = f"nothing feeds it: no source matches {missing[0][0]}{with_signals}"
             yield document.problem((*at, *want.at), message, severity="hint", hint="not-fed")
         elif want.each:
             for target, path in missing:
-                message = f"nothing feeds it: no source here could speak of {target}{with_signals}, so {want.so}"
+                message = f"nothing feeds it: no source here matches {target}{with_signals}, so {want.so}"
                 yield document.problem((*at, *path), message, severity="hint", hint="not-fed")
 
 

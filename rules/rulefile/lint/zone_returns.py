@@ -24,7 +24,7 @@ def witnesses(rule: ZoneIsolation, document: Document, at: Path, said: Producers
             )
         elif len(names) == 1:
             words = (
-                f"only {names[0]} speaks of {{zones}}: the rule isolates them, and opens them, by two signals; what a "
+                f"only {names[0]} is about {{zones}}: the rule isolates them, and opens them, by two signals; what a "
                 f"person isolates comes back by reactor zone failback, when {names[0]} calls it healthy"
             )
         else:

@@ -185,7 +185,7 @@ def test_one_service_twice_where_weights_add_up_cannot_be_used() -> None:
     sample = sample_of("VirtualService-http")
     obj = sample.object([90, 10])
     obj["spec"]["http"][1]["route"][1]["destination"] = {"host": "p", "subset": "v2"}
-    problem = "spec.http[1].route has p twice: nobody knows which of them gets how much of 100"
+    problem = "spec.http[1].route has p twice: it is not known which of them gets how much of 100"
     assert read(sample, obj).problem == problem
     with pytest.raises(Declined, match="p twice"):
         applied(sample, obj, {"p": 100})

@@ -206,7 +206,7 @@ def test_check_reads_stdin() -> None:
 
 def test_check_finds_names_that_stand_in_two_files(shop: Path) -> None:
     (shop / "copy.yaml").write_text(SHOP)
-    assert "stands twice" in reactor("check", shop).stdout
+    assert "is given twice" in reactor("check", shop).stdout
 
 
 @pytest.mark.parametrize(

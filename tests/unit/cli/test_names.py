@@ -148,7 +148,7 @@ def test_a_drill_shows_the_next_one_the_running_one_and_the_last_one() -> None:
     assert drills(None) == {
         "rule": "prod-zones", "schedule": "0 10 * * WED UTC", "next": "2026-11-25T10:00:00+00:00", "zone": "z2",
         "running": "", "last": "", "outcome": "", "detail": "",
-        "comesBack": "no signal speaks of zone/prod/z2: only reactor zone failback --force opens it",
+        "comesBack": "no signal is about zone/prod/z2: only reactor zone failback --force opens it",
     }  # fmt: skip
     running = Isolation("z3", "Failover", "Done", "Practice", NOW, NOW, practice=True)
     shown = drills(ZoneState(isolation=running, practised_at=NOW, practice_outcome="PENDING"))

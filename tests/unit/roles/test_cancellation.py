@@ -117,7 +117,7 @@ async def test_a_yes_holds_for_a_second_after_what_it_rests_on_and_many_writes_s
 async def test_a_process_that_stood_still_while_it_waited_for_the_answer_does_not_go_by_it() -> None:
     decider = await Decider().listen()
     decider.takes = ANSWER + LATER
-    with pytest.raises(Waited, match="stood still"):
+    with pytest.raises(Waited, match="was suspended"):
         await decider.question(redelivered=True)()
 
 

@@ -64,7 +64,7 @@ def test_every_kind_of_event_of_the_contract_is_read() -> None:
         ('{"at": 1, "observe": {"target": "custom/a", "status": "Down"}}', "observe.status"),
         ('{"at": 1, "observe": {"target": "custom/a", "status": "Healthy", "x": 1}}', "observe.x"),
         ('{"at": 1, "observe": {"target": "custom/a", "status": "Healthy", "sgnal": "x"}}', "did you mean signal?"),
-        ('{"at": 1, "at": 2, "observe": {}}', "the key at stands twice"),
+        ('{"at": 1, "at": 2, "observe": {}}', "the key at is given twice"),
         ('{"at": 1, "outcome": {"action": "x"}}', "outcome.status: required, and not there"),
         ('{"at": 1, "inventory": {"node": {}}}', "this version reads route, "),
         ('{"at": 1, "inventory": {"zones": {"cluster": "prod", "zones": {"a": 5}}}}', "inventory.zones.zones.a"),

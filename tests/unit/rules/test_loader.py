@@ -74,7 +74,7 @@ def test_a_name_must_be_unique_over_all_files() -> None:
     found = problems(rule_file(failover()), rule_file(failover()))
     assert len(found) == 1
     assert found[0].startswith("b.yaml:1:")
-    assert "rule 'web' stands twice; first at a.yaml:1" in found[0]
+    assert "rule 'web' is given twice; first at a.yaml:1" in found[0]
 
 
 def test_the_defaults_are_those_of_the_contract() -> None:

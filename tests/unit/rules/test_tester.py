@@ -265,7 +265,7 @@ def test_a_rule_file_that_is_not_there_or_is_wrong_is_told_with_the_rest() -> No
 
 
 def test_tests_have_names_of_their_own() -> None:
-    assert "test 't' stands twice; first in line 1" in problems(suite(a_test([]), a_test([])))[0]
+    assert "test 't' is given twice; first in line 1" in problems(suite(a_test([]), a_test([])))[0]
 
 
 def test_a_target_that_no_rule_looks_at_is_warned_of() -> None:

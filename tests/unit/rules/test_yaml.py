@@ -72,7 +72,7 @@ def test_tags_are_refused() -> None:
 
 
 def test_a_key_that_stands_twice_is_told_with_its_first_place() -> None:
-    assert problem("a: 1\nb:\n  c: 1\n  c: 2\n") == "f.yaml:4:3: b.c: the key stands twice, first in line 3"
+    assert problem("a: 1\nb:\n  c: 1\n  c: 2\n") == "f.yaml:4:3: b.c: the key is given twice, first in line 3"
 
 
 def test_all_keys_that_stand_twice_are_told() -> None:

@@ -149,7 +149,7 @@ async def test_a_source_speaks_of_no_more_targets_than_its_limit(
     assert len(bus.taken) == 100
     assert REGISTRY.get_sample_value("reactor_targets_refused_total", {"source": "wide"}) == refused + 901
     assert [record.getMessage() for record in caplog.records if "too many targets" in record.getMessage()] == [
-        "a source speaks of too many targets, further ones are refused: 100"
+        "a source has too many targets, further ones are refused: 100"
     ]
     await publisher.say("custom/5", U)  # those that are known go on
     publisher.forget("custom/7")

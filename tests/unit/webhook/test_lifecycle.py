@@ -470,7 +470,7 @@ async def test_random_labels_make_no_more_targets_than_the_limit_also_after_a_re
     assert counted("reactor_webhook_alerts_total", source="am", fate="quarantined") == quarantined + 80
     assert counted("reactor_targets_refused_total", source="am") == refused + 80
     assert [one.getMessage() for one in caplog.records].count(
-        "a source speaks of too many targets, further ones are refused: 20"
+        "a source has too many targets, further ones are refused: 20"
     ) == 1
     world.told.clear()
     async with world.lifecycle(few) as lifecycle:  # another process, or this one after a restart

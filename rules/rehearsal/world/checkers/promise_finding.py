@@ -78,7 +78,7 @@ def was_bad(question: Question, target: str) -> Violation:
     rule = question.rule
     found = taken_for(question, target, counts_as_bad(rule))
     if not found.bad and not found.seconds:
-        return Violation(Promise.BLIND, f"nobody has said that {target} is bad since it was last good")
+        return Violation(Promise.BLIND, f"no source has said that {target} is bad since it was last good")
     tolerated = f"{target} was bad for {found.seconds:g} s; {rule.toleration_seconds:g} s are tolerated"
     return kept(Promise.EARLY, found.bad, tolerated)
 

@@ -54,7 +54,7 @@ def _followed(question: Question, target: str, *, bad: bool) -> Violation:
         return was_bad(question, target)
     found = taken_for(question, target, GOOD)
     if not found.once_healthy:
-        return Violation(Promise.BLIND, f"nobody has said that {target} is Healthy")
+        return Violation(Promise.BLIND, f"no source has said that {target} is Healthy")
     return kept(Promise.EARLY, not found.bad, f"{target} was not good for recoverySeconds")
 
 
@@ -68,10 +68,10 @@ def untold(told: WorldLog, rule: ClusterTaint | Notification, now: float) -> Ite
         bad = told.words.surely(target, rule.signals, now, Health.UNHEALTHY)
         good = told.words.surely(target, rule.signals, now, Health.HEALTHY)
         if bad > rule.toleration_seconds + GRACE:
-            what = f"{target} has been bad for {bad:g} s, and nobody was told"
+            what = f"{target} has been bad for {bad:g} s, and no person was told"
             yield Violation(Promise.LOST, "" if stands or coming or held else what, target)
         elif good > rule.recovery_seconds + GRACE:
-            what = f"{target} has been good for {good:g} s, and nobody was told"
+            what = f"{target} has been good for {good:g} s, and no person was told"
             yield Violation(Promise.LOST, what if stands and coming and not held else "", target)
 
 

@@ -55,7 +55,7 @@ def _is_healthy(question: Question, target: str, *, first: bool) -> Violation:
     """Who gets traffic is Healthy; a primary also for the recovery time."""
     status = question.told.words.now(target, question.rule.signals, question.now, GOOD)
     if status is not Health.HEALTHY:
-        return Violation(Promise.BLIND, f"{target} gets traffic and is {status or 'not heard of'}")
+        return Violation(Promise.BLIND, f"{target} gets traffic and is {status or 'without an observation'}")
     ready = not first or not taken_for(question, target, GOOD).bad
     return kept(Promise.EARLY, ready, f"{target} gets traffic again before it was good for recoverySeconds")
 

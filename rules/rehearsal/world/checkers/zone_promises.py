@@ -56,7 +56,7 @@ def _bad_enough(question: Question) -> Iterator[Violation]:
     yield was_bad(question, target)
     saying = [name for name in words.signals(target, rule.signals) if words.now(target, [name], now, bad) in bad]
     enough = len(saying) >= SIGNALS
-    yield kept(Promise.BLIND, enough, f"only {', '.join(saying) or 'nobody'} says that {target} is bad")
+    yield kept(Promise.BLIND, enough, f"only {', '.join(saying) or 'no signal'} says that {target} is bad")
     for zone in rule.zones:
         other = rule.target(zone.name)
         if zone.name != question.action.zone and other in words.of:
@@ -100,7 +100,7 @@ def _proven(question: Question) -> Iterator[Violation]:
     target, names = rule.target(question.action.zone), rule.failback.signals or rule.signals
     said = words.signals(target, names)
     enough = len(said) >= SIGNALS
-    yield kept(Promise.BLIND, enough, f"{', '.join(said) or 'nobody'} alone says that {target} is well")
+    yield kept(Promise.BLIND, enough, f"{', '.join(said) or 'no signal'} alone says that {target} is well")
     parts = words.parts(target, names, now, GOOD)
     well = now - parts[-1][0] if parts and parts[-1][1] is Health.HEALTHY else 0.0
     proven = well >= rule.recovery_seconds

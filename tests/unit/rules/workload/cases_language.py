@@ -38,7 +38,7 @@ SPREAD = {
     ("minGroups", "must be 0 or more"): "min_negative",
     ("maxGroups", "must be 0 or more"): "max_negative",
     ("maxGroups", "must not be less than minGroups"): "max_below_min",
-    ("spreadConstraints", "stands twice"): "duplicate_field",
+    ("spreadConstraints", "is given twice"): "duplicate_field",
     ("spreadConstraints", "needs a constraint by cluster"): "cluster_field_required",
 }
 

@@ -74,7 +74,7 @@ def test_nothing_shrinks_before_each_copy_was_seen_healthy_since_then(told: Sequ
 def test_a_word_is_said_where_they_stay_for_longer_than_the_grace_period() -> None:
     assert (745.0, "GraceExpired") in holds(rule(HALVES, onGraceExpired="Purge"), *once(*well(200, "m1")))
     [detail] = [one.what.detail for one in happens(rule(HALVES), *once()) if getattr(one.what, "held", "")]
-    assert detail == "3 replicas are too many and stay; m1: not heard of, m2: not heard of"
+    assert detail == "3 replicas are too many and stay; m1: without an observation, m2: without an observation"
 
 
 def test_each_copy_is_as_large_as_it_was() -> None:

@@ -138,4 +138,4 @@ def test_no_run_starts_while_a_stop_signal_was_never_heard_of() -> None:
     rule = drilling(zones=["a"], stopSignals=["zone/prod/b", "custom/payments"])
     found = said(rule, WELL, until=1000)
     assert (names(found), [hold[2] for hold in holds(found)]) == ([], ["PracticeBlocked"])
-    assert "custom/payments was not heard of" in getattr(found[0].what, "detail", "")
+    assert "custom/payments has no observation" in getattr(found[0].what, "detail", "")

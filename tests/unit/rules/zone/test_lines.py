@@ -133,7 +133,7 @@ def test_a_drill_shows_every_step_both_ways_and_what_each_guard_says() -> None:
     assert [check.reason for check in found.guards if not check.passed] == ["InsufficientCapacity"]
     assert not found.admitted
     passed_over = [check.detail for check in found.guards if "started by hand" in check.detail]
-    assert passed_over == ["passed over, started by hand: bad for 2 s; tolerationSeconds is 10"]
+    assert passed_over == ["skipped, started by hand: bad for 2 s; tolerationSeconds is 10"]
 
 
 def test_a_plan_knows_a_dead_zone() -> None:

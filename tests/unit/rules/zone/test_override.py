@@ -81,10 +81,12 @@ def test_an_isolation_is_said_to_be_reversible_by_what_is_known() -> None:
             group_store.apply([fact], at_(when))
         return way_back(zone_rule(**keys), group_store.groups["zones", "prod"], "a")
 
-    assert words(listed()) == "no signal speaks of zone/prod/a: only reactor zone failback --force opens it"
+    assert words(listed()) == "no signal is about zone/prod/a: only reactor zone failback --force opens it"
     assert "when nodes alone calls it healthy for 20 s" in words(ONE)
     assert "when nodes, prom call it healthy for 20 s" in words(WELL)
-    assert "outside of failback.signals not heard of" in words(WELL, failback={"signals": ["nodes", "outside"]})
+    assert "outside of failback.signals without an observation" in words(
+        WELL, failback={"signals": ["nodes", "outside"]}
+    )
 
 
 @pytest.mark.parametrize("force", [False, True])

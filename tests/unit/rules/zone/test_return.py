@@ -145,7 +145,7 @@ def test_a_pause_after_the_word_does_not_stop_the_way_back_either_but_the_rules_
 
 
 def _taken_off(number: int, *, at: float) -> list[Event]:
-    """The carrier finds that somebody has taken the annotation off the Shoot."""
+    """The carrier finds that another writer has taken the annotation off the Shoot."""
     given: dict[str, Any] = {
         "action": f"zones/prod/a/{number}", "rule": "zones", "object": "prod/a", "status": "Failed",
         "reason": "AnnotationRemoved",
