@@ -198,7 +198,7 @@ class Bus(Protocol):
         ...
 
     def work(self, queue: Queue, *, batch: int) -> AbstractAsyncContextManager[WorkQueue]:
-        """Take a share of a queue, at most `batch` messages in hands at once."""
+        """Take a share of a queue, at most `batch` messages in flight at once."""
         ...
 
     async def extent(self, stream: Stream) -> StreamBounds:

@@ -15,7 +15,7 @@ ROOT = "reactor"
 SLUG_MAX = 32
 TOKENS_KEPT = 8192
 KEPT_CHARACTERS = 256
-"""So many tokens, of texts that are no longer than this, are not computed anew: what is routed is read again at once,
+"""So many tokens, of texts that are no longer than this, are not computed again: what is routed is read again at once,
 and its subject is checked. A few MB at most."""
 _LEGAL = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,31}\Z")
 _HASHED = re.compile(r"-[0-9a-f]{10}\Z")

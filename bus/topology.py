@@ -42,9 +42,9 @@ class Queue:
     ack_wait: timedelta
     """A message that is not acknowledged for this long is given to another."""
     max_deliver: int
-    """How often it is given out before it is put aside; -1: for ever, and whoever cannot read it puts it aside."""
+    """How often it is given out before it is quarantined; -1: without end, and whoever cannot read it puts it aside."""
     max_ack_pending: int
-    """How many may be in hands at once, over all processes."""
+    """How many may be in flight at once, over all processes."""
     in_progress: timedelta | None = None
     """How often a share extends all that it holds, so that `ack_wait` can be short. None: its user calls `extend`."""
 
@@ -90,8 +90,8 @@ EXCESS = Stream(
 STREAMS = (INBOX, FACTS, ACTIONS, DECISIONS, PARKED, EXCESS)
 
 ACK_WAIT = timedelta(seconds=5)
-"""So long waits what an executor had in hands that died or stands still. A cluster that lost its leader cannot hear for
-up to 6.5 s (measured) that it is still being worked on, and gives it to another as well. That one asks the decider
+"""So long waits what an executor had in flight that died or stands still. A cluster that lost its leader cannot hear
+for up to 6.5 s (measured) that it is still being worked on, and gives it to another as well. That one asks the decider
 first, and all writes are conditional: the second one finds the world as asked. Longer work says so (`Work.extend`)."""
 ROUTE_WAIT = timedelta(seconds=2)
 """The same for a router. Shorter than a change of leaders: windows wait for it, and to route a message twice is

@@ -23,7 +23,7 @@ class GroupStatus(StrEnum):
     """In which state a group is: exactly one."""
 
     WATCHING = "Watching"
-    """Known, and as it should be; or nothing was heard of yet."""
+    """Known, and as it should be; or nothing was observed yet."""
     TOLERATING = "Tolerating"
     """A target is bad, and its toleration is not over."""
     RECOVERING = "Recovering"

@@ -105,7 +105,7 @@ class Connection:
         """Make no consumers, and write nothing but what is published: for users who may only look."""
         self.up = asyncio.Event()
         self.closed = asyncio.Event()
-        """Set once the connection has ended for good: the process should end too, and be started anew."""
+        """Set once the connection has ended for good: the process should end too, and be started again."""
         self.losses = 0
         """How often the connection was lost: what was asked of the server before may be forgotten."""
         self.errors: dict[str, str] = {}
@@ -210,7 +210,7 @@ async def _dial(
             await connection.client.connect(
                 servers, name=name, ping_interval=PING_SECONDS, max_outstanding_pings=2, max_reconnect_attempts=-1,
                 reconnect_time_wait=RECONNECT_SECONDS,  # type: ignore[arg-type]  # it only ever sleeps for it
-                flush_timeout=timeout.total_seconds(),  # for room in its buffer; as it comes, for ever
+                flush_timeout=timeout.total_seconds(),  # for room in its buffer; as it comes, without end
                 error_cb=connection.on_error, disconnected_cb=connection.on_lost,
                 reconnected_cb=connection.on_found, closed_cb=connection.on_ended,
                 **_inbox(servers) | credentials.options(),

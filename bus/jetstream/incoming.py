@@ -43,7 +43,7 @@ def stored(message: Msg) -> JetStreamDelivery:
     headers = message.headers or {}
     return JetStreamDelivery(
         message.subject,
-        b"" if RELAYED in headers else message.data,  # cannot be read, so it is put aside
+        b"" if RELAYED in headers else message.data,  # cannot be read, so it is quarantined
         int(sequence),
         # A float would lose the last digits of today's nanoseconds.
         _EPOCH + timedelta(microseconds=int(nanoseconds) // 1000),

@@ -47,7 +47,7 @@ class JetStreamBus:
         self._prompt = Publisher(connection, patience=timedelta(seconds=connection.timeout))
         self._asking: dict[str, asyncio.Lock] = {}
         self._extents: dict[str, tuple[float, StreamBounds | Unavailable]] = {}
-        """By stream: what came of the latest question about its extent, and when it was asked (event loop's clock)."""
+        """By stream: the result of the latest question about its extent, and when it was asked (event loop's clock)."""
 
     @classmethod
     @asynccontextmanager
@@ -84,7 +84,7 @@ class JetStreamBus:
 
     @property
     def closed(self) -> asyncio.Event:
-        """Set once the connection has ended for good; then the process should end, to be started anew."""
+        """Set once the connection has ended for good; then the process should end, to be started again."""
         return self.connection.closed
 
     async def publish(self, message: Outgoing) -> int:

@@ -23,7 +23,7 @@ from bus.jetstream.scanning import ScannedReading
 from bus.port import KeyValueEntry
 from bus.topology import Bucket
 
-MARK = {"KV-Operation": "DEL", "Nats-TTL": "24h"}  # long enough for every watch to see it, not for ever
+MARK = {"KV-Operation": "DEL", "Nats-TTL": "24h"}  # long enough for every watch to see it, not without end
 EXPECTED = "Nats-Expected-Last-Subject-Sequence"
 STALL = timedelta(seconds=10)  # nothing came although there is more: a reading replaces its consumer before
 QUIET = timedelta(seconds=0.5)  # then it is asked whether there is more
@@ -119,7 +119,7 @@ class KeyValueStore:
 
     @asynccontextmanager
     async def watch(self, pattern: str) -> AsyncIterator[AsyncIterator[KeyValueEntry | str]]:
-        """What stands under a pattern, then each change; where the bucket was made anew, what stands in that."""
+        """What stands under a pattern, then each change; where the bucket was created again, what stands in that."""
         async with OrderedReading(self._connection, self._stream, self._prefix + pattern, after=0) as reading:
             yield self._changes(reading)
 
@@ -136,7 +136,7 @@ class KeyValueStore:
 
     def _change(self, one: JetStreamDelivery) -> KeyValueEntry | str:
         key = one.subject.removeprefix(self._prefix)
-        body = one.body if one.published else b""  # cannot be read, so it is put aside
+        body = one.body if one.published else b""  # cannot be read, so it is quarantined
         return key if one.removed else KeyValueEntry(key, body, one.sequence, one.stored_at)
 
     def _post(self, key: str, value: bytes, revision: int | None) -> PendingPublish:

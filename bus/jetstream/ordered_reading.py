@@ -1,4 +1,5 @@
-"""Reading in order without acknowledgements: a push consumer that is made anew from the last sequence when in doubt.
+"""Reading in order without acknowledgements: a push consumer that is created again from the last sequence when in
+doubt.
 
 A push consumer with idle heartbeats costs next to nothing while nothing comes and has no request to renew, so one
 process can hold a reader per partition. Flow control bounds what is on its way: the server waits until what it sent was
@@ -168,7 +169,7 @@ class OrderedReading:
             await consumer.stop()
 
     async def _check_stream(self) -> None:
-        """Raises StreamRecreated where our position is of a stream before: its sequences began anew."""
+        """Raises StreamRecreated where our position is of a stream before: its sequences began again."""
         info = await self._connection.api(f"STREAM.INFO.{self._stream}", {})
         if self._created not in ("", info["created"]):
             raise StreamRecreated(f"{self._stream} was created again at {info['created']}: {self._after} is not of it")

@@ -1,6 +1,6 @@
 """Publishing with acknowledgement: many messages in one go, one inbox for all their answers, one future per round.
 
-nats-py's own ways cost 50 µs a message and more, and its publish_async waits for ever for an answer that a killed
+nats-py's own ways cost 50 µs a message and more, and its publish_async waits without end for an answer that a killed
 server took with it (both measured). Here a message costs about 25 µs, and what is not confirmed in time is published
 again with the same id until `patience` is over: the server stores it once.
 """

@@ -1,6 +1,6 @@
 """A share of a work queue: pull requests that overlap, so that the next messages are on their way while these are done.
 
-A request stands for some seconds and is renewed when half of it is used up. What is in hands counts against `batch`
+A request stands for some seconds and is renewed when half of it is used up. What is in flight counts against `batch`
 until it is done, or until the server has given it to another.
 """
 
@@ -56,7 +56,7 @@ class PullWork:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        """Give back all that is in hands, given out or not: the next process gets it at once, not after ack_wait."""
+        """Give back all that is in flight, given out or not: the next process gets it at once, not after ack_wait."""
         self._unwatch()
         if self._extending is not None:
             self._extending.cancel()

@@ -31,7 +31,7 @@ class MemoryBus:
         """Set it, and calls raise Unavailable and readers get nothing, as with a server that is away."""
 
     def wipe(self, *streams: Stream) -> None:
-        """Delete these streams and create them anew, as an operator may, or a server whose store was lost."""
+        """Delete these streams and create them again, as an operator may, or a server whose store was lost."""
         for stream in streams:
             self._logs[stream.name].wipe(self._now())
             for queue in topology.QUEUES:
@@ -82,7 +82,7 @@ class MemoryBus:
 
     @asynccontextmanager
     async def work(self, queue: Queue, *, batch: int) -> AsyncIterator[MemoryWork]:
-        """Take a share of a queue. What is in hands when it is left is given to another at once."""
+        """Take a share of a queue. What is in flight when it is left is given to another at once."""
         self._check()
         work = MemoryWork(self._check, self._logs[queue.stream], queue, batch, self._hands[queue.name])
         try:

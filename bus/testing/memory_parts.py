@@ -172,10 +172,10 @@ class MemoryWork:
     def __init__(self, check: Check, log: Log, queue: Queue, batch: int, hands: dict[int, Hand]) -> None:
         self._check, self._log, self._queue, self._batch, self._hands = check, log, queue, batch, hands
         self.killed = False
-        """Set it before the work is left, and what is in hands comes again after ack_wait, as after a crash."""
+        """Set it before the work is left, and what is in flight comes again after ack_wait, as after a crash."""
 
     def leave(self) -> None:
-        """Give back what is in hands."""
+        """Give back what is in flight."""
         due = _now() + (self._queue.ack_wait.total_seconds() if self.killed else 0.0)
         for hand in self._hands.values():
             if hand.owner is self:
@@ -204,7 +204,7 @@ class MemoryWork:
             self._log.wake()
 
     async def in_progress(self, delivery: Delivery) -> None:
-        """The ack_wait starts anew."""
+        """The ack_wait starts again."""
         if hand := self._mine(delivery):
             hand.due = self._due(_now())
 

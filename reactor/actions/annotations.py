@@ -32,7 +32,7 @@ class Stamp:
 
         The generation comes first. While a bus lives both numbers move forward together, so the order does not matter;
         after its store was wiped the epoch starts again from below while the generation goes on from this very
-        annotation, and epoch first would refuse every action for ever.
+        annotation, and epoch first would refuse every action without end.
         """
         return self.group == other.group and (self.generation, self.epoch) > (other.generation, other.epoch)
 

@@ -91,7 +91,7 @@ class Alert(BaseModel):
     """A hash of the labels; with the source, the alert's identity."""
     generator_url: Annotated[str, BeforeValidator(_link)] = Field(default="", alias="generatorURL")
     updated_at: Moment = Field(default=None, alias="updatedAt", exclude=True)
-    """API only: when Alertmanager last heard of it."""
+    """API only: when Alertmanager last sent it."""
 
     @model_validator(mode="before")
     @classmethod

@@ -1,4 +1,4 @@
-"""The alert states that stand in the bucket, as this process last heard of them, and which opinion each one feeds."""
+"""The alert states that stand in the bucket, as this process last read them, and which opinion each one feeds."""
 
 from __future__ import annotations
 

@@ -42,9 +42,9 @@ AWAY = timedelta(seconds=10)
 """Sweeps further apart than this mean that the process was stopped: what it remembers may be old."""
 KEPT_OVER = timedelta(hours=1)
 """A recovered alert is remembered for this long, so that a late firing of the same episode is known as such. More than
-voice.LASTING, so that its last words do not go stale."""
+`publisher.LASTING`, so that its last words do not go stale."""
 KEPT_OPEN = timedelta(days=30)
-"""One whose recovery nobody proves, or that is not heard of any more: else the bucket would grow for ever."""
+"""One whose recovery nobody proves, or that is not observed any more: else the bucket would grow without end."""
 TIDY = timedelta(minutes=1)
 
 

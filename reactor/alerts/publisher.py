@@ -26,7 +26,7 @@ LOOKS = 1000
 AT_ONCE = 128
 """How many observations go to the bus in one round: to wait for it costs as much as many of them."""
 LASTING = timedelta(minutes=30)
-"""A recovery that is older is said so that it does not go stale: there is nothing more to hear of it."""
+"""A recovery that is older is said so that it does not go stale: there is nothing more to get of it."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 Tell = Callable[[Sequence[Observation]], Awaitable[None]]

@@ -4,7 +4,7 @@ Alertmanager never posts the resolved of an alert that was silenced while it fir
 and comes back empty. What is absent there has nevertheless not recovered: an Alertmanager that was started again lists
 nothing until Prometheus has sent everything once more, a minute or two later, or when it is back itself. So absence has
 to last, and then it is a resolved that is never believed, only proven. The same becomes of an alert that is neither
-posted nor listed for SILENT: no alert stands for ever.
+posted nor listed for SILENT: no alert stands without end.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Reconciler:
         self._one_at_a_time = asyncio.Lock()
 
     def looked_away(self) -> None:
-        """Count absences anew: what happened meanwhile was not seen."""
+        """Count absences again: what happened meanwhile was not seen."""
         self._absent.clear()
 
     def soon(self) -> None:

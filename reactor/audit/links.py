@@ -4,7 +4,7 @@ edited    a record's hash is not the one that the next record, or the partition'
 missing   a number is left out
 inserted  a record that is in no chain, or whose number was there before
 cut off   the first records, younger than retention removes them; or the newest, which the state still names
-forged    its place in the chain is not signed with the key: a chain that was written anew, or begins elsewhere
+forged    its place in the chain is not signed with the key: a chain that was written again, or begins elsewhere
 """
 
 from __future__ import annotations

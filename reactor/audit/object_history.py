@@ -133,7 +133,7 @@ class Run:
         return at + left
 
     def due_for(self, route: RouteHistory, spell: Span, window: float) -> float:
-        """Give the moment by which a stretch has to have led to its action: where nothing looked, time begins anew."""
+        """Give the moment by which a stretch has to have led to its action: where nothing looked, time begins again."""
         begin, extra = spell.begin, 0.0
         for gap in merged(route.blind):
             if begin < gap.end and gap.begin < begin + window + self.grace:

@@ -1,6 +1,6 @@
 """Signs where each record of the audit stands: HMAC-SHA256 with a key that is in no message and on no bus.
 
-What is signed is the record's chain, its number, and the hash and time of the record before. So each record vouches for
+What is signed is the record's chain, its number, and the hash and time of the record before. So each record confirms
 the one before it, and the first that retention has left vouches for where the chain begins.
 """
 

@@ -1,7 +1,7 @@
 """HTTP by `requests` within bounds: answers of at most so many bytes, and calls that another thread can end.
 
-`requests` bounds neither: its time-out is for each read, so a server that drips holds it for ever, and 1.5 MB of gzip
-become 1.5 GB.
+`requests` bounds neither: its time-out is for each read, so a server that drips holds it without end, and 1.5 MB of
+gzip become 1.5 GB.
 """
 
 from __future__ import annotations

@@ -90,7 +90,7 @@ class Prometheus:
         call = ThreadCall()
         self._calls.add(call)
         try:
-            # requests' own timeout is per read: a server that drips would hold us, and its thread, for ever.
+            # requests' own timeout is per read: a server that drips would hold us, and its thread, without end.
             async with asyncio.timeout(self._seconds + 2 * _SPARE_SECONDS):
                 return await self._threads.run(partial(self._answer, promql, params, call))
         except TimeoutError as error:

@@ -1,4 +1,4 @@
-"""A copy of a collection of Kubernetes objects that stays true: list, then watch, for ever.
+"""A copy of a collection of Kubernetes objects that stays true: list, then watch, without end.
 
 It survives what real API servers and the networks before them do: 410 Gone, cut connections, watches that end at once
 (a proxy that answers 200 and nothing else), stalls, 429 and 5xx with Retry-After, HTML instead of JSON, half a line.
@@ -6,7 +6,7 @@ A watch that broke is followed by a LIST: the server may have been restored mean
 relist, the difference to what was known is told as one batch, so that nobody decides on half of it.
 
 `seen` says until when the server has proved that the copy is true, or that it cannot be believed now. A source dates
-what it repeats accordingly, and falls silent where nobody vouches for it: silence is what makes a target Unknown. An
+what it repeats accordingly, and falls silent where nothing confirms it: silence is what makes a target Unknown. An
 event, a bookmark and the orderly end of a watch prove it for the moment at which they came, a LIST for that at which it
 was asked for. A LIST that lacks most of what was there, or what is there when it is read alone, is doubted
 (`doubt.py`). After a standstill of this process only a new LIST proves anything.

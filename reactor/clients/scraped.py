@@ -1,4 +1,4 @@
-"""Whether a Prometheus that was started anew has scraped what it watches.
+"""Whether a Prometheus that was started again has scraped what it watches.
 
 Until it has, it answers with samples from before it went (it looks back five minutes), or with none where its data is
 lost; neither shows what is so now.

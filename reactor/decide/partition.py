@@ -134,7 +134,7 @@ class Partition:
     async def run(self, stop: asyncio.Event) -> None:
         """Decide until told to stop, or until the partition is somebody else's.
 
-        Raises Lost, Unavailable; StreamRecreated: what was read has to be loaded anew.
+        Raises Lost, Unavailable; StreamRecreated: what was read has to be loaded again.
         """
         try:
             fence = await self._shared.bus.acquire_epoch(subjects.owner(self._number), self._shared.name)

@@ -86,7 +86,7 @@ class PartitionStore:
                 else:
                     groups.append(load(entry.value))
             except Malformed as error:
-                # Its facts come again; starting afresh is better than not starting.
+                # Its facts come again; starting again is better than not starting.
                 telemetry.quarantined.labels(GROUPS.name).inc()
                 what = "position" if entry.key == self._position_key else "group"
                 log.warning("%s %s cannot be read and starts again: %s", what, entry.key, error)

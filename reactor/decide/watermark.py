@@ -1,9 +1,9 @@
 """Up to when is all known that came in? Nobody acts on half a story, and part of it may be in somebody else's hands.
 
 What comes in waits in the inbox until a router has stored it as facts, and a router that died or lost its line keeps
-what it had in hands for as long as `ack_wait`. So before a deadline is acted on, all that was in the inbox at that time
-must have left it, and all facts must have been read. Found by chaos: a route was moved to a secondary whose failure
-was in the hands of a router that was cut off.
+what it had in flight for as long as `ack_wait`. So before a deadline is acted on, all that was in the inbox at that
+time must have left it, and all facts must have been read. Found by chaos: a route was moved to a secondary whose
+failure was in the hands of a router that was cut off.
 """
 
 from __future__ import annotations

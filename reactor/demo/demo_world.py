@@ -76,7 +76,7 @@ class DemoWorld:
             pass
 
     async def listen(self) -> None:
-        """Count the gateway's traffic, for ever. Raises ChildFailed when the gateway has ended."""
+        """Count the gateway's traffic, without end. Raises ChildFailed when the gateway has ended."""
         while True:
             self.traffic.add(Second.from_json(await self.gateway.line()))
 

@@ -1,4 +1,4 @@
-"""Follow one route of a cluster through the Kubernetes API: the weights now, and after each change, for ever.
+"""Follow one route of a cluster through the Kubernetes API: the weights now, and after each change, without end.
 
 Not by the reactor's own reflector: the gateway is the demo's witness, and a witness should not share the eyes of whom
 it speaks about.

@@ -38,12 +38,12 @@ class Gateway:
         self._failures: tuple[float, float] | None = None
 
     async def follow(self, api: str, route: RouteName) -> None:
-        """Keep the weights as they stand in the cluster, for ever."""
+        """Keep the weights as they stand in the cluster, without end."""
         async for weights in follow(self._session, api, route):
             self._weights, self._balance = weights, Balance(weights)
 
     async def send(self, rate: float) -> None:
-        """Send this many requests a second, for ever."""
+        """Send this many requests a second, without end."""
         clock = asyncio.get_running_loop().time
         slots = asyncio.Semaphore(IN_FLIGHT_MAX)
         due = clock()
@@ -89,7 +89,7 @@ class Gateway:
         return second
 
     async def tell(self) -> None:
-        """Print each second when it is over, for ever."""
+        """Print each second when it is over, without end."""
         clock = asyncio.get_running_loop().time
         due = clock()
         while True:

@@ -15,13 +15,13 @@ from reactor.demo.watcher import LOOK_SECONDS, Watcher
 from reactor.runtime.clock import Clock
 
 READY_SECONDS = 20.0
-"""The reactor has to hear of three services and one route, on a machine that may be busy."""
+"""The reactor has to get three services and one route, on a machine that may be busy."""
 CALM_SECONDS = 2.5
 """Between two chapters, so that a person sees how it stands: longer than plain lines are apart."""
 SLACK_SECONDS = 10.0
 """For how much longer than its window an action is waited for."""
 NOTICE_SECONDS = 1.0
-"""The gateway hears of new weights through a watch, and requests are under way: failures just after a shift are its."""
+"""The gateway gets new weights through a watch, and requests are under way: failures just after a shift are its."""
 
 
 @dataclass(frozen=True, slots=True)

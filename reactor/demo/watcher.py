@@ -51,7 +51,7 @@ class Watcher:
         return len(healthy) == len(scene.BACKENDS) and sent > 0 and second.failures is None
 
     async def run(self) -> None:
-        """Look for ever."""
+        """Look without end."""
         while True:
             self.look()
             await asyncio.sleep(LOOK_SECONDS)

@@ -48,9 +48,9 @@ SOON = timedelta(milliseconds=500)
 """How long an action waits whose decider gave no answer: a new owner of its partition may be there by then."""
 AT_ONCE = timedelta(0)
 WAITED_MAX = timedelta(seconds=10)
-"""What could not be begun for so long leaves the queue, and its decider asks for it anew a second later."""
+"""What could not be begun for so long leaves the queue, and its decider asks for it again a second later."""
 IN_HANDS_PER_SLOT = 2
-"""More actions than slots are in hands: those of a cluster without a free slot must not hide those of the others."""
+"""More actions than slots are in flight: those of a cluster without a free slot must not hide those of the others."""
 DETAIL_MAX = 500
 AT_WORK = timedelta(seconds=15)
 """How long a zone's step may be at work where its process died: its call's 13 s, and the 2 s of storing the intent."""
@@ -61,7 +61,7 @@ IN_HANDS = timedelta(seconds=15)
 UNKNOWN_AGAIN = timedelta(seconds=1)
 """How long an action waits that the rules here do not allow: those of another member may."""
 UNKNOWN_MAX = timedelta(minutes=10)
-"""So long members may differ in their rules; after that the action is put aside."""
+"""So long members may differ in their rules; after that the action is quarantined."""
 
 
 class _AtWork(Exception):
@@ -128,7 +128,7 @@ class Executor:
         except asyncio.CancelledError:
             await _later(work, delivery, AT_ONCE)  # a clean stop: the next executor takes it up now
             raise
-        except Exception:  # a mistake of ours must not end the loop with all that is in hands
+        except Exception:  # a mistake of ours must not end the loop with all that is in flight
             log.exception("action waits: it could not be worked on", extra={"subject": delivery.subject})
             await _later(work, delivery, AGAIN)
         finally:

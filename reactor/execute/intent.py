@@ -11,7 +11,7 @@ from bus.json_text import parsed
 from bus.messages import Action, iso
 
 CLOCKS = timedelta(seconds=5)
-"""More than the clocks of two deciders are ever apart: who decides goes by the bus's time within a second."""
+"""More than the clocks of two deciders are ever apart: who decides uses the bus's time within a second."""
 
 
 @dataclass(frozen=True, slots=True)

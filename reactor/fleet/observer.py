@@ -1,9 +1,9 @@
 """The observer role: sources, shared among all processes that observe.
 
-Each source runs in one process: two that saw one target differently would contradict each other for ever. Who runs what
-follows from who is there. A process whose heartbeat is not taken has to believe that others have taken its sources: it
-says nothing more until it is heard again. But it goes on looking: where the sources are still its own then, as after an
-outage of the bus, it knows what happened meanwhile. One that is alone goes on speaking.
+Each source runs in one process: two that saw one target differently would contradict each other without end. Who runs
+what follows from who is there. A process whose heartbeat is not taken has to believe that others have taken its
+sources: it says nothing more until it is heard again. But it goes on looking: where the sources are still its own
+then, as after an outage of the bus, it knows what happened meanwhile. One that is alone goes on speaking.
 """
 
 from __future__ import annotations

@@ -70,7 +70,7 @@ class Owners:
 
     def _learn(self, share: int, before: _Owner | None, answer: _Owner | None) -> None:
         """Take an answer, unless the watch spoke while it was on its way: the watch comes to the newest in the end,
-        and an older answer on top of that would stand for ever."""
+        and an older answer on top of that would stand without end."""
         if self._owners.get(share) != before:
             return
         if answer is None:

@@ -45,7 +45,7 @@ class Peers:
         return [name for name, peer in self._peers.items() if peer.doubts < DOUBTS]
 
     def listened(self) -> None:
-        """All that was said until now is known. After a time in which we were deaf, every lease begins anew."""
+        """All that was said until now is known. After a time in which we were deaf, every lease begins again."""
         now = self._clock.monotonic()
         if now - self._listened > DEAF:
             for peer in self._peers.values():

@@ -1,4 +1,4 @@
-"""What each process says of itself on the bus: its roles, the rules it goes by, and why it did not take newer ones.
+"""What each process says of itself on the bus: its roles, the rules it uses, and why it did not take newer ones.
 
 Read by `reactor members` and `reactor status`. A process that answers on its `alive` subject is there. A key whose
 process does not answer was left behind by one that was killed. The key is also the right to the name: of two with one
@@ -42,11 +42,11 @@ class Process:
     name: str
     roles: tuple[str, ...]
     rules: str
-    """The digest of the rules that it goes by."""
+    """The digest of the rules that it uses."""
     since: datetime
-    """Since when it goes by them."""
+    """Since when it uses them."""
     problems: tuple[str, ...] = ()
-    """Why the rule files on its disk cannot be used; empty: they are what it goes by."""
+    """Why the rule files on its disk cannot be used; empty: they are what it uses."""
     version: str = ""
     """Of the reactor; empty: of a release that did not tell it."""
 

@@ -79,7 +79,7 @@ class App:
         self._upkeep: BusReconciler | None = None
         self._webhooks: WebhookServer | None = None
         self._in_hands: Counter[str] = Counter()
-        """How many posts of each source, by its subject, our routers have in hands."""
+        """How many posts of each source, by its subject, our routers have in flight."""
         self._role_set: RoleSet | None = None
         self.page: PageServer | None = None
         """What serves the page; None: this process has not the role `web`."""
@@ -241,7 +241,7 @@ class App:
         await asyncio.shield(self._changing)
 
     async def _switch(self, context: ProcessContext, before: RuleSet, rules: RuleSet) -> None:
-        """Go by other rules. Raises ReactorError where that fails, and goes by those of before again.
+        """Use other rules. Raises ReactorError where that fails, and uses those of before again.
 
         Webhooks are taken meanwhile: they wait on the bus for the next router.
         """

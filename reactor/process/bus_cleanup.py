@@ -1,6 +1,6 @@
 """Takes away what processes that were killed have left on the bus: their heartbeats, and who they said they were.
 
-Pods come with new names for ever; nobody else would ever take these keys away. A key goes when it has not moved from
+Pods come with new names without end; nobody else would ever take these keys away. A key goes when it has not moved from
 one look to the next, which is many heartbeats, and nobody answers for it. One that was only away writes it again.
 """
 

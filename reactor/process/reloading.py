@@ -32,7 +32,7 @@ LOOK_SECONDS = 2.0
 """How often the files are looked at. A ConfigMap takes about a minute to reach a Pod, so this hardly adds to it."""
 
 Switch = Callable[[RuleSet], Awaitable[None]]
-"""Goes by other rules from now on. Raises ReactorError where it cannot: then it goes by those of before."""
+"""Uses other rules from now on. Raises ReactorError where it cannot: then it uses those of before."""
 
 
 class RuleFiles:

@@ -78,7 +78,7 @@ class ProcessContext:
     signer: Signer | None = None
     """Signs the audit; None: the settings have no key for it."""
     in_hands: Counter[str] = field(default_factory=Counter)
-    """How many posts of each source, by its subject, the routers of this process have in hands."""
+    """How many posts of each source, by its subject, the routers of this process have in flight."""
 
 
 class RoleSet:

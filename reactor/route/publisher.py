@@ -51,7 +51,7 @@ class FactPublisher:
 
         `id_`: what makes this fact the same when it is published again. `trace`: the traceparent that it came with;
         default: of what this task does.
-        `also`: partitions that it concerns by whatever rules another process goes by. `body`: the fact as it came, to
+        `also`: partitions that it concerns by whatever rules another process uses. `body`: the fact as it came, to
         be passed on like this.
         """
         partitions = self._concerned(fact)

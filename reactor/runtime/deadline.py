@@ -46,7 +46,7 @@ class Deadline:
 
 
 def end_children() -> None:
-    """Leave no process behind: a program that gives credentials may hang for ever."""
+    """Leave no process behind: a program that gives credentials may hang without end."""
     for child in children():
         with contextlib.suppress(ProcessLookupError):
             os.kill(child, signal.SIGKILL)

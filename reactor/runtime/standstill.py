@@ -1,7 +1,7 @@
 """Noticing that this process stood still: stopped by a signal, suspended with its machine, or kept from the processor.
 
 What waits in its sockets afterwards is as old as the standstill is long, and nothing tells it from what was sent since.
-So a copy that was kept by a watch proves nothing until it was listed anew, and a look that was under way is void.
+So a copy that was kept by a watch proves nothing until it was listed again, and a look that was under way is void.
 """
 
 from __future__ import annotations

@@ -136,7 +136,7 @@ class TargetAggregator(Generic[Key]):
         await self._publisher.answer(self._until)
 
     async def keep(self, look_again: LookAgain, requests: Requests) -> None:
-        """Repeat what stands, for ever, and speak what could not be spoken, where all who make a target are seen."""
+        """Repeat what stands, without end, and speak what could not be spoken, where all who make a target are seen."""
         async with asyncio.TaskGroup() as group:
             group.create_task(self._publisher.keep(self._until, look_again, requests, self._in_doubt))
             group.create_task(self._catch_up())

@@ -90,7 +90,7 @@ def _runner(source: LoadedSource, world: SourceContext) -> Callable[[], Awaitabl
 
 
 async def supervise(name: str, run: Callable[[], Awaitable[None]], world: SourceContext) -> None:
-    """Run it for ever: one that breaks is counted, logged and started again, and takes no other down.
+    """Run it without end: one that breaks is counted, logged and started again, and takes no other down.
 
     What it says itself of why it cannot run (settings, a server) is logged in one line, once for each reason.
     """

@@ -190,7 +190,7 @@ class Republisher(Generic[Said]):
             await gather(self._told(entry, until) for entry, until in due[start : start + AT_ONCE])
 
     async def keep(self, seen: Seen) -> None:
-        """Refresh for ever, except while the source itself does not know: then silence is the honest answer."""
+        """Refresh without end, except while the source itself does not know: then silence is the honest answer."""
         await self.keep_each(lambda _: seen())
 
     async def keep_each(self, seen: SeenEach) -> None:

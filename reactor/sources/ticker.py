@@ -1,7 +1,7 @@
 """A reading every so many seconds, never two of the same source at once, and one more when it is asked for.
 
 APScheduler keeps the pace, by the wall clock: a clock that is set back would silence it for as long as the jump is
-wide. So the pace is watched on the monotonic clock, and set anew where it has stopped. The scheduler only rings: the
+wide. So the pace is watched on the monotonic clock, and set again where it has stopped. The scheduler only rings: the
 reading is taken in the source's own task, and ends with it.
 """
 
@@ -16,7 +16,7 @@ from typing import Any, Protocol
 from reactor.sources.republisher import LONG_AGO
 from reactor.sources.source_context import SourceContext
 
-SPREAD_SECONDS_MAX = 1.0  # a thousand probes that start together would fire together for ever
+SPREAD_SECONDS_MAX = 1.0  # a thousand probes that start together would fire together without end
 
 log = logging.getLogger(__name__)
 

@@ -88,12 +88,12 @@ async def _partition(bus: JetStreamBus, number: int, owner: str, living: set[str
     try:
         position = Position.read((await bus.store(GROUPS).get(subjects.key(str(number), "position"))).value).sequence
     except KeyNotFound:
-        pass  # nothing was ever heard of here
+        pass  # nothing was ever observed here
     except Malformed as error:
         unreadable(visible(f"partition {number}: {error}"))
     try:
         unread = await _unread(bus, number, position)
-    except StreamRecreated:  # its owner begins anew as well
+    except StreamRecreated:  # its owner begins again as well
         position, unread = 0, await _unread(bus, number, 0)
     return {"partition": number, "owner": owner, "alive": owner in living, "position": position, "unread": unread}
 

@@ -1,4 +1,4 @@
-"""Limits on connections, which aiohttp leaves open: it waits for ever for a first request's headers (measured).
+"""Limits on connections, which aiohttp leaves open: it waits without end for a first request's headers (measured).
 
 Each connection counts from the moment in which it is accepted, its TLS handshake included. At a limit the oldest one
 that has not sent a whole request is closed, else the one that has been idle the longest: so whoever opens connections

@@ -67,7 +67,7 @@ class WebhookServer:
         self, settings: Receiver, *, sources: Collection[str], bus: Journal | None, ready: Ready, clock: Clock,
         in_hands: Counter[str] | None = None,
     ) -> None:  # fmt: skip
-        """`in_hands`: how many posts of each source our routers have in hands, by their subject; None: nobody routes.
+        """`in_hands`: how many posts of each source our routers have in flight, by their subject; None: nobody routes.
 
         `sources`: names of the AlertmanagerWebhook sources, which may change later. Raises SettingsError where a
         secret is missing."""

@@ -52,7 +52,7 @@ class Evidence:
     signals: int = 1
     """How many signals must say so."""
     names: tuple[str, ...] | None = None
-    """Only these signals count; None: those that the rule goes by."""
+    """Only these signals count; None: those that the rule uses."""
     unknown: bool = False
     """That nobody can tell how it is, is bad too, whatever the rule takes it for."""
 
@@ -73,7 +73,7 @@ class PlannedAction:
     safe: bool = False
     """A step back to safety: no guard stops it. A pause does, unless a person has asked for it."""
     homeward: bool = False
-    """A step on the way back: no guard stops it, but where the rule asks people, they have to say yes."""
+    """A step on the way back: no guard stops it, but where the rule asks people, they have to approve."""
     follows: bool = False
     """It goes on with what was begun, which was granted as a whole: only a pause stops it half-way."""
     by_hand: bool = False

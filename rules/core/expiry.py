@@ -16,7 +16,7 @@ come back they do not all speak in the same moment."""
 
 
 def forget(group: Group, now: datetime, keeps: Callable[[str], bool] = lambda _: False) -> Group:
-    """Give the group without the members that are gone. `keeps`: who is known to exist, whatever is heard of it."""
+    """Give the group without the members that are gone. `keeps`: who is known to exist, whatever is observed of it."""
     gone = {target for target, end in _ends(group.members).items() if end <= now and not keeps(target)}
     if not gone or not any(_speaks(member, now) for member in group.members.values()):
         return group

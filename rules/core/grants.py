@@ -18,7 +18,7 @@ class GrantRequest:
     said_at: datetime
     """When it was last asked."""
     spent: bool = False
-    """Something was done by it: what is wanted after that is requested anew."""
+    """Something was done by it: what is wanted after that is requested again."""
     granted: bool | None = None
     """None: no answer yet."""
     reason: str = ""

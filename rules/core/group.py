@@ -132,7 +132,7 @@ class Member(_Kept):
     settled_at: datetime | None = None
     """When that answer was due: the end of the window that gave it. Acts need evidence from then or later."""
     unproven: bool = False
-    """It was healthy when it was first heard of: no window has shown yet that it stays so."""
+    """It was healthy when it was first observed: no window has shown yet that it stays so."""
     window: Window | None = None
     covered_until: datetime | None = None
     """While it is Unhealthy: until when one signal after the other has shown that, without a gap. None: none has."""

@@ -59,11 +59,13 @@ class RuleKind(Generic[R, S]):
     everywhere: Callable[[R, Fact], bool]
     """(rule, fact): whether a command concerns all groups of the rule, of which only their partitions know."""
     subscribed: Callable[[R, Group[S] | None, Group[S]], frozenset[str] | None]
-    """(rule, before, after): the targets that the group hears of; None: as before, or the kind says it by `objects`."""
+    """(rule, before, after): the targets of which the group gets observations; None: as before, or the kind says it by
+    `objects`."""
     subscribing: tuple[type[Fact], ...]
-    """The inventory by which its groups may come to hear of more targets."""
+    """The inventory by which its groups may come to get observations of more targets."""
     subscribes: Callable[[R, str, Fact], frozenset[str]]
-    """(rule, object, fact): the targets that its group will hear of once it has had this fact, one of `subscribing`."""
+    """(rule, object, fact): the targets that its group gets observations of once it has had this fact, one of
+    `subscribing`."""
     owner: Callable[[R, str], str]
     """(rule, object of an action): the object of the group that asks for it."""
     written: Callable[[R, Action], str]
@@ -109,7 +111,7 @@ class RuleKind(Generic[R, S]):
 
     # What its groups say to others, and know together.
     emits: Callable[[R, Group[S], Group[S], Sequence[Fact], datetime], tuple[Fact, ...]]
-    """(rule, before, after, facts, now): what other groups are to hear of this step. What is lost is said again, so it
+    """(rule, before, after, facts, now): what other groups get of this step. What is lost is said again, so it
     has to be repeated from time to time where that matters."""
     stands: Callable[[R, str], bool]
     """(rule, cluster): whether what it has said of this cluster still counts."""

@@ -20,7 +20,7 @@ from rules.rulefile.model import Rule
 SILENT = timedelta(hours=1)
 """A signal that is stale for so long, while another one of its target speaks, is forgotten."""
 SILENT_BAD = timedelta(days=1)
-"""Where the target is taken as bad: silence is no recovery, and maybe it is the silent one that said so."""
+"""Where the target is considered unhealthy: silence is no recovery, and maybe it is the silent one that said so."""
 
 
 class Deadlines(NamedTuple):

@@ -1,6 +1,6 @@
 """Second verb: windows. How a member's status becomes a debounced answer.
 
-Windows start when the status was observed, not when we heard of it, and run out only on evidence from their end or
+Windows start when the status was observed, not when we got it, and run out only on evidence from their end or
 later (decision 21). Deadlines are taken in their order, also when they are looked at late, so the answer does not
 depend on when anybody looked. A signal that is silent for long while another one speaks is of a source that is no
 more, and forgotten.
@@ -142,7 +142,7 @@ def _move(member: Member, at: datetime, *, healthy: bool) -> Member:
     if member.settled is healthy:
         return updated(member, window=None)
     if healthy and member.settled is None:
-        # It was never taken as bad, so there is nothing that it has to recover from.
+        # It was never considered unhealthy, so there is nothing that it has to recover from.
         return replace(member, settled=True, settled_at=at, unproven=True, window=None)
     window = member.window
     if window is None or window.healthy is not healthy:

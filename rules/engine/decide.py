@@ -193,7 +193,7 @@ def _within_a_moment(fact: Fact) -> int:
 
 
 def _in_mode(rule: Rule, group: Group) -> Group:
-    """What was only rehearsed has not happened: a rule that is let off the leash begins from what stands."""
+    """What was only rehearsed has not happened: a rule that is switched to Enforce begins from what stands."""
     if group.mode is rule.mode:
         return group
     if group.mode is Mode.DRY_RUN:

@@ -91,7 +91,7 @@ class _Asked:
 def outdated(
     rule: Rule, group: Group, shared_group: Group | None, desired: DesiredState, now: datetime, reader: Reader
 ) -> tuple[Lack, ...]:
-    """The looks that are needed anew where a guard, or a person, lets an act go long after it was found right."""
+    """The looks that are needed again where a guard, or a person, lets an act go long after it was found right."""
     return tuple(
         lack
         for act in desired.acts

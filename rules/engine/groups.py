@@ -69,7 +69,7 @@ class GroupStore:
             if group.rule == PAUSES:
                 continue
             if rule is None or not is_of(rule, group) or not covers(rule, group.object):
-                # Nobody decides for it any more; kept, it would owe its last action for ever. But what stands in the
+                # Nobody decides for it any more; kept, it would owe its last action without end. But what stands in the
                 # world stays stored: its rule is kept for the way back, and comes with a later rule set.
                 if not is_kept(group):
                     self.dropped.add((group.rule, group.object))

@@ -22,7 +22,7 @@ def covers(rule: Rule, object_: str) -> bool:
 def mended(routing: Routing, shared: Group, others: Iterable[Group]) -> list[Group]:
     """Give the groups that change because a rule that spoke to them was removed, put to rest, or means others now.
 
-    The shared group without what it said, and the groups that went by that, to be decided again at once.
+    The shared group without what it said, and the groups that used that, to be decided again at once.
     """
     rule = routing.rules[shared.rule]
     without = kind_of(rule).forget(rule, shared, routing.stands)

@@ -18,7 +18,7 @@ from rules.rulefile.model import Rule, UnknownAs
 
 
 def counting(member: Member, rule: Rule, names: Sequence[str] | None = None) -> Collection[Signal]:
-    """The signals that the rule goes by, or those of these names."""
+    """The signals that the rule uses, or those of these names."""
     names = rule.signals if names is None else names
     if names is None:
         return member.signals.values()

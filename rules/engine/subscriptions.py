@@ -34,7 +34,7 @@ class Subscriptions:
         return sorted(self._watchers.get(fact.target, ()))
 
     def keep(self, group: Group, before: Group | None) -> None:
-        """Follow what the group wants to hear of."""
+        """Follow what the group subscribes to."""
         rule = self._routing.rules[group.rule]
         targets = kind_of(rule).subscribed(rule, before, group)
         if targets is None:
@@ -52,7 +52,7 @@ class Subscriptions:
             self._watchers[target].discard(key)
 
     def earlier(self, key: Key, fact: Fact) -> list[Observation]:
-        """What was heard of targets that the group has (again) while it did not listen to them."""
+        """What was observed of targets that the group has (again) while it did not listen to them."""
         return [one for target in sorted(self.gained(key, fact)) for one in self._heard.get(target, {}).values()]
 
     def gained(self, key: Key, fact: Fact) -> frozenset[str]:

@@ -1,7 +1,7 @@
 """Whether what is measured goes on: a status counts from when on it has been seen without a gap.
 
 What a source did not see while it did not look may have ended and begun again. Then the window, and an act that is
-still to come, begin anew; and go on from before as soon as somebody is heard who saw it all the time.
+still to come, begin again; and go on from before as soon as somebody is heard who saw it all the time.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def extended(member: Member, rule: Rule, signal: Signal, reader: Reader) -> Memb
 def followed(member: Member, before: Member, rule: Rule, at: datetime, reader: Reader) -> Member:
     """Follow until when the signals show, one after the other and without a gap, that the member is Unhealthy.
 
-    In a gap it may have been well: what is measured, and an act that is still to come, begin anew after it. Who saw it
+    In a gap it may have been well: what is measured, and an act that is still to come, begin again after it. Who saw it
     bad all the time and is heard later moves the window back (`extended`).
     """
     saying = unhealthy(member, rule)

@@ -73,7 +73,7 @@ def heartbeat(
     grace_seconds: float,
     startup_grace_seconds: float,
 ) -> Health | None:
-    """Give the status of one whose heartbeats are watched; None: it was never heard of, and has time left.
+    """Give the status of one whose heartbeats are watched; None: it was never observed, and has time left.
 
     Silence longer than the grace is Unknown; exactly as long is not yet. One that has never reported has the startup
     grace, from when it was first seen or from its last beat.

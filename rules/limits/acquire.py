@@ -1,7 +1,7 @@
 """What a group asks of the guards that it shares with others: said, said again while it matters, and given back.
 
 A guard is asked once those before it have granted; while it denies, their slots are given back. A grant is good for
-what is done in one step: what the group wants after that is requested anew, and keeps its slot meanwhile. Messages may
+what is done in one step: what the group wants after that is requested again, and keeps its slot meanwhile. Messages may
 be lost, doubled and late.
 """
 
@@ -27,7 +27,7 @@ DENIED = timedelta(seconds=60)
 GRANTED = timedelta(seconds=200)
 """One that is in use: three times before the guard takes the group for dead."""
 CLOSED = (Held.WIDESPREAD_FAILURE, Held.DISRUPTED)
-"""Denials that say of all groups alike that this is no time to act, and may last for ever."""
+"""Denials that say of all groups alike that this is no time to act, and may last without end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ def acquire(
 
     One that denies is waited for, and those before it are given back meanwhile: others may need them. Once it grants,
     they are asked again. So whoever waits for slots holds slots only of guards that come later, which leaves no circle
-    in which groups could wait for, or give way to, each other for ever.
+    in which groups could wait for, or give way to, each other without end.
     """
     grants = group.grants or Grants()
     generation = max(grants.generation, group.generation)
@@ -99,7 +99,7 @@ def _given_back(rule: Rule, group: Group, guards: Mapping[str, Guards]) -> tuple
     after = [name for name in names[names.index(denied[0]) + 1 :] if not holds_slots(guards[name])]
     full = next((name for name in reversed(denied) if asked[name].reason != Held.RATE_LIMITED), None)
     if full is None:
-        return frozenset(after), None  # its turn comes by itself, and whoever waits for it holds up nobody for ever
+        return frozenset(after), None  # its turn comes by itself, and who waits for it holds up no other
     before = [name for name in names[: names.index(full)] if _has(guards[name])]
     return frozenset({*before, *after} - {full}), full
 

@@ -39,7 +39,7 @@ def _said(known: QueuedRequest | None, fact: AcquireRequest, at: datetime) -> Qu
     if not (known.wanted and fact.wanted):
         return new
     if known.generation == fact.generation:
-        return replace(known, said_at=at, reason="")  # it is answered anew
+        return replace(known, said_at=at, reason="")  # it is answered again
     # It goes on: with its slot while that is in use, else in its place in the queue.
     return replace(new, since=at if known.paid else known.since, slot=known.slot)
 
@@ -63,7 +63,7 @@ def answered(
         waiting += refusal is not None and not one.paid
         reason, detail = refusal or ("", "")
         if reason and reason == one.reason and not one.granted:
-            # Nobody hears of another place in the queue before it asks again: ten thousand are not written anew.
+            # Nobody hears of another place in the queue before it asks again: ten thousand are not written again.
             out.append(one)
         else:
             out.append(updated(one, granted=one.wanted and refusal is None, reason=reason, detail=detail))

@@ -140,7 +140,7 @@ def advance(rule: LimiterRule, group: LimiterGroup, _shared_group: LimiterGroup 
 
 
 def peer_health(rule: LimiterRule, group: LimiterGroup) -> PeerHealth:
-    """Count the peers: those heard of, and those that only the inventory knows, which are not bad.
+    """Count the peers: those observed, and those that only the inventory knows, which are not bad.
 
     Too few for `at_least` count as none, so that a limit on bad ones means nothing.
     """

@@ -29,7 +29,7 @@ class Match(StrEnum):
     OTHER_RULE = "OtherRule"
     """The rule is another one than then, or is no more: nothing is proven."""
     COMMAND = "Command"
-    """It is a person's word, which was given and not decided: what came of it has records of its own."""
+    """It is a person's word, which was given and not decided: its result has records of its own."""
     UNREADABLE = "Unreadable"
     """The record holds no state, or one that this version cannot read."""
 

@@ -1,6 +1,6 @@
 """What the Karmada carrier leaves of a workload when an eviction is taken back: a rehearsal has no control plane.
 
-The carrier asks the control plane which copies are Healthy; a rehearsal goes by what its history says of them. Where
+The carrier asks the control plane which copies are Healthy; a rehearsal uses what its history says of them. Where
 that says nothing, the copies stay, as with the carrier. Spread by region is Karmada's own business.
 """
 

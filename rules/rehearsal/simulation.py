@@ -159,7 +159,7 @@ class Simulator:
 
 
 def _routes_concerned(routing: Routing, facts: Iterable[Fact]) -> Set[str] | None:
-    """The routes, by object, of the rules that any of the facts concerns. The others hear of nothing, and want nothing.
+    """The routes, by object, of the rules that any of the facts concerns. The others get nothing, and want nothing.
 
     None: of all rules, as Quorum sources say what stands in none of the facts.
     """

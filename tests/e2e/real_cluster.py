@@ -43,6 +43,12 @@ class RealCluster:
     seen: list[tuple[float, Mapping[str, int]]] = field(default_factory=list)
     """When a watch told of which weights of a TrafficSplit: each write that changed it."""
 
+    async def shop(self) -> None:
+        """Make the shop of the pages: two Services with ready endpoints, and a TrafficSplit between them."""
+        for service in ("checkout", "checkout-west"):
+            await self.endpoints(service, ready=True)
+        await self.split("checkout", "checkout-west")
+
     async def split(self, *services: str) -> None:
         """Make a TrafficSplit of the name of its primary, which has all the traffic."""
         backends = [{"service": one, "weight": int(one == services[0])} for one in services]

@@ -142,9 +142,7 @@ def spread(rule: Any) -> Iterator[tuple[str, ...]]:
 async def installed(tmp_path: Path) -> AsyncIterator[Installed]:
     """An API server, on which the page was followed up to its third section."""
     async with real_cluster(tmp_path / "local") as cluster:
-        for service in ("checkout", "checkout-west"):
-            await cluster.endpoints(service, ready=True)
-        await cluster.split("checkout", "checkout-west")
+        await cluster.shop()
         admin = kubeconfig(cluster.api.server, tmp_path / "admin.kubeconfig")
         known = yaml.safe_load(admin.read_text())
         known["contexts"].append({**known["contexts"][0], "name": "west"})

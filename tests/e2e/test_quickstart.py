@@ -72,9 +72,7 @@ async def test_a_rule_looks_at_a_cluster_and_then_acts(tmp_path: Path) -> None:
     [start], [console], [told] = blocks(look, "sh"), blocks(look, "console"), blocks(act, "console")
     [status] = typed(console)
     async with real_cluster(tmp_path / "east") as cluster:
-        for service in ("checkout", "checkout-west"):
-            await cluster.endpoints(service, ready=True)
-        await cluster.split("checkout", "checkout-west")
+        await cluster.shop()
         admin = kubeconfig(cluster.api.server, folder / ".kube/config")
         known = yaml.safe_load(admin.read_text())
         known["contexts"][0]["name"] = known["current-context"] = "east"

@@ -1,6 +1,6 @@
 """Where Karmada's scheduler would put a workload that is spread by region, before anything is written. Pure.
 
-At every change of a binding whose copies are full ones it chooses regions anew, and a region with more clusters that
+At every change of a binding whose copies are full ones it chooses regions again, and a region with more clusters that
 have room for the whole workload comes before the one in which it runs. What it then takes out of `spec.clusters` is
 deleted at once. Spread by clusters alone it keeps what is listed, and divided replicas that add up it leaves alone:
 `moves` counts on both.

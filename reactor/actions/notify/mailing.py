@@ -92,7 +92,7 @@ def _session(
 
 
 class _Timed(smtplib.SMTP):
-    """Reads answers until the session's time is over. smtplib's own time-out begins anew with each byte."""
+    """Reads answers until the session's time is over. smtplib's own time-out begins again with each byte."""
 
     def begin(self, host: str, seconds_left: Callable[[], float]) -> None:
         """`host`: the name that the server's certificate has to be for."""

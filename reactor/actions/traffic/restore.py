@@ -56,7 +56,7 @@ async def restore(
 def restoration(kind: RouteKind, obj: JsonObject, route: RouteRef) -> list[JsonObject] | None:
     """Give the JSON Patch that brings back what is remembered; None: nothing is. Raises Declined.
 
-    Services that have left the route are passed over; what is remembered for another rule of the same route stays.
+    Services that have left the route are skipped; what is remembered for another rule of the same route stays.
     """
     healthy = healthy_weights(obj)
     if not healthy:

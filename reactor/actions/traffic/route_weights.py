@@ -83,7 +83,7 @@ def _plan(kind: RouteKind, obj: JsonObject, action: SetWeights) -> list[JsonObje
         )
     operations = difference(kind, obj, action)
     if operations is not None and stands is not None and stands.is_same_decision(asked):
-        # A late repeat would undo what a person has done since. The decider sees the drift, and decides anew.
+        # A late repeat would undo what a person has done since. The decider sees the drift, and decides again.
         raise Declined("AlreadyDone", f"{action.route.object} was set by this decision, and has been changed since")
     return operations
 

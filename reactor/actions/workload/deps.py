@@ -39,7 +39,7 @@ class DependencyObject(NamedTuple):
 def needs(found: JsonObject) -> tuple[DependencyObject, ...]:
     """Give what the object's pods name, each once, sorted; of a ServiceAccount the Secrets that it pulls images with.
 
-    What is optional in one place and needed in another is needed. Anything odd is passed over: the API server has
+    What is optional in one place and needed in another is needed. Anything odd is skipped: the API server has
     accepted it, and whether it means anything is for the kubelet to say.
     """
     if found.get("kind") == "ServiceAccount":

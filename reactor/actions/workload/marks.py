@@ -57,8 +57,8 @@ def refuse_if_stale(obj: JsonObject, action: ActionMessage) -> None:
     """Raise Declined (Stale) where the object follows a newer decision of the same group.
 
     Newer is a higher generation that was also decided later. After its store was wiped a group counts from 1 again,
-    below what stands on its copies; its decisions are later all the same, and must not be refused for ever. And a clock
-    that was set back must not make a decision look old.
+    below what stands on its copies; its decisions are later all the same, and must not be refused without end. And a
+    clock that was set back must not make a decision look old.
     """
     notes = notes_of(obj)
     group, _, generation = notes.get(DECISION_ANNOTATION, "").rpartition("/")

@@ -1,7 +1,7 @@
 """Fence: nothing new is scheduled into the zone; and how nodes are let go again, a few at a time.
 
 The same functions take nodes out of the load balancers (ShiftTraffic): what differs is the Hold. Nodes that join later
-are fenced because every call lists the zone anew: Fence is asked again as soon as there are more nodes than it has
+are fenced because every call lists the zone again: Fence is asked again as soon as there are more nodes than it has
 seen, and Verify makes the same round.
 """
 

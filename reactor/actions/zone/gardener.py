@@ -3,7 +3,7 @@
 Two ways. A Gardener that knows GEP-21 does everything after the Shoot's annotation, and the steps wait for its status.
 With `seed` in the rule we write Worker and SubnetIsolation ourselves, in GEP-21's order: for a Gardener whose provider
 extension knows them but whose gardenlet does not. Way back: the network first, the machines last. A Shoot that is
-being deleted gets its network back at once, as GEP-21 has it: subnets in use would keep its infrastructure for ever.
+being deleted gets its network back at once, as GEP-21 has it: subnets in use would keep its infrastructure without end.
 """
 
 from __future__ import annotations

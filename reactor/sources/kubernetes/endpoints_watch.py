@@ -42,7 +42,8 @@ from reactor.sources.publisher import HealthPublisher
 from reactor.sources.source_context import SourceContext
 from rules.rulefile.sources import EndpointsWatch
 
-GONE_SECONDS = 3600.0  # a Service that is deleted is Unhealthy for so long, then forgotten: names come and go for ever
+GONE_SECONDS = 3600.0
+"""A Service that is deleted is Unhealthy for so long, then forgotten: names come and go without end."""
 
 
 async def run(source: EndpointsWatch, world: SourceContext) -> None:

@@ -4,7 +4,7 @@ One watch for each cluster, kind and namespace (or selector) that the rules name
 every 30 s while the watch holds. A named route that is not there is told as not existing. One that a selector no
 longer gives is read by itself, and told once as it is: it may be deleted, or only have lost its label. Where the
 cluster does not know the kind, or does not let us see it, nothing is told: nobody knows. A version that is served no
-more, as after an upgrade of its CRDs, is looked for anew.
+more, as after an upgrade of its CRDs, is looked for again.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@
 One watch for each kind: one that is lost, or whose kind is not served, silences no other. Nothing is said before the
 whole list has been read and nothing is repeated while the watch is lost: its targets are Unknown after `staleSeconds`.
 The health of an object that is deleted is Unknown, said once: whether that is a failure is for rules to know, which
-hear of the copy that is gone. Several objects of one target, of whatever kinds: the worst speaks, and while the watch
+get the copy that is gone. Several objects of one target, of whatever kinds: the worst speaks, and while the watch
 of one of them is lost nothing better than Unhealthy is said. A target that no object makes any more, as a label has
 changed, is Unknown, said once.
 """

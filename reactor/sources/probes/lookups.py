@@ -1,6 +1,6 @@
 """Looking up names: in threads of their own, and not so many for one name that others find none.
 
-A name server that is down blocks a thread for 5 s and more, and each try of a probe looks up anew: one datagram that
+A name server that is down blocks a thread for 5 s and more, and each try of a probe looks up again: one datagram that
 got lost must not cost the next try too. So a name has a few lookups under way, and who comes then waits for the last.
 """
 

@@ -28,7 +28,7 @@ Try = Callable[[], Awaitable[str]]
 
 
 async def probe(source: Probe, world: SourceContext, attempt: Try) -> None:
-    """Try for ever, and say what the thresholds make of it."""
+    """Try without end, and say what the thresholds make of it."""
     publisher = HealthPublisher(source, world.tell, world.clock, world.on_facts_lost)
     target = publisher.target({})
     if target is None:
@@ -42,7 +42,7 @@ async def probe(source: Probe, world: SourceContext, attempt: Try) -> None:
         if world.clock.standstill.ended_at > began:
             return  # a try that we interrupted ourselves says nothing about the target
         if succeeded is None and not extra:
-            # Our own mistake says nothing about the target: nobody knows, and the streak starts anew.
+            # Our own mistake says nothing about the target: nobody knows, and the streak starts again.
             streak.lose()
             await publisher.say(target, Health.UNKNOWN, detail=detail, look=look)
         if succeeded is None:

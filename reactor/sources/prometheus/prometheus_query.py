@@ -130,7 +130,7 @@ class _Reader:
         return found
 
     def _note(self, present: Iterable[str]) -> None:
-        """Know these from now on, as many as there is room for: labels come and go for ever."""
+        """Know these from now on, as many as there is room for: labels come and go without end."""
         now, new = self._clock.monotonic(), list[str]()
         for target in present:
             if self._known.pop(target, None) is None:

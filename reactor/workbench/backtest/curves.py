@@ -149,7 +149,7 @@ def curves(plan: BacktestPlan, answers: FetchedResults, played: Played) -> list[
 
 
 def _changes(lanes: Iterable[Lane]) -> Mapping[str, set[float]]:
-    """Give when the health of each target changed, as all rules saw it. That it was first heard of is no change."""
+    """Give when the health of each target changed, as all rules saw it. That it was first observed is no change."""
     found: dict[str, set[float]] = {}
     for lane in lanes:
         heard = (at for at, before in zip(lane.starts[1:], lane.states, strict=False) if before != UNHEARD)

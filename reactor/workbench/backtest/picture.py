@@ -71,7 +71,7 @@ def doings(story: RuleTimeline, object_: str, x: Axis) -> str:
 
 
 def _windows(story: RuleTimeline, object_: str) -> Iterator[tuple[float, float, str]]:
-    """Give the windows: from, until, and what came of each. Of many the first are drawn."""
+    """Give the windows: from, until, and the result of each. Of many the first are drawn."""
     for act in [act for act in story.acts if act.action.object == object_][:TICKS_MAX]:
         if act.bad_since is not None:
             told = f"{moment(act.bad_since)} to {moment(act.at)}: {act.target} was bad, and then the rule acted"

@@ -28,7 +28,7 @@ _MADE = frozenset({"ALERTS", "ALERTS_FOR_STATE"})
 
 
 def metrics(query: str) -> Iterator[str]:
-    """Give the names of the metrics that a query reads, each once. A name that stands in a matcher is passed over."""
+    """Give the names of the metrics that a query reads, each once. A name that stands in a matcher is skipped."""
     text = _COMMENT.sub("", _STRING.sub('""', query))
     text = _LISTS.sub("", _LABELS.sub("", text))
     seen = set()

@@ -145,7 +145,7 @@ def _proven_until(member: Member, lasts: datetime) -> datetime:
 
 
 def judged(source: Quorum, group: QuorumGroup) -> tuple[Health | None, str]:
-    """Give the target's health by its members', and why; None: no member was ever heard of.
+    """Give the target's health by its members', and why; None: no member was ever observed.
 
     Members that nobody knows may be bad: only where they cannot decide it does their health not matter.
     """

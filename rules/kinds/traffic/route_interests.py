@@ -1,6 +1,6 @@
 """Which facts concern a rule's routes, and where its groups live.
 
-A rule that names its route and its backends hears of them alone. Any other learns its backends from routes: it hears
+A rule that names its route and its backends gets those alone. Any other learns its backends from routes: it hears
 all services of their neighbourhood, `<cluster>/<namespace>`, and so do all other rules that do.
 """
 

@@ -161,7 +161,7 @@ def done(_rule: TrafficFailover, group: TrafficGroup, action: Action, at: dateti
     if action.mode is Mode.DRY_RUN:
         return with_state(group, asked=dict(action.weights))
     group = with_state(group, step_at=at if group.state.step is not None else None)
-    # Put back is what was forgotten only when a listing shows it: while it starts anew, who says so may be the one
+    # Put back is what was forgotten only when a listing shows it: while it starts again, who says so may be the one
     # that is leaving.
     lost = {**route.lost, **action.weights} if route.lost is not None else None
     route = replace(route, written=dict(action.weights), disturbed=None, lost=lost, primary_changed=False)

@@ -2,7 +2,7 @@
 
 Else a workload that is bad everywhere would go from cluster to cluster as fast as it is seen. And one that flaps would
 leave and come back each time: a copy whose eviction is taken back counts as one that replaces itself. The waits are
-those of containers that crash: 10 s, twice as long each time, begun anew after ten minutes without trouble.
+those of containers that crash: 10 s, twice as long each time, begun again after ten minutes without trouble.
 Source: Kubernetes pkg/kubelet, CrashLoopBackOff.
 """
 

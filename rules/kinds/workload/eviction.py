@@ -51,7 +51,7 @@ def purged_because(
 ) -> Because | Held | None:  # fmt: skip
     """Say why the old copy goes now, or why it stays although its grace is over; None: it waits.
 
-    `targets`: the copies that stay, None where nothing was heard of one since it was placed. No targets at all are
+    `targets`: the copies that stay, None where nothing was observed of one since it was placed. No targets at all are
     never taken as Healthy ones. `grace_seconds` None: nobody but a person removes it.
     """
     if grace_seconds is None:
@@ -94,7 +94,7 @@ def bound(copies: Mapping[str, Copy], moves: Mapping[str, Relocation]) -> dict[s
 def unblocked_at(left: Departure, block_seconds: float | None) -> datetime | None:
     """Give the moment from which a cluster that was left may be used again; None: never.
 
-    `block_seconds` None: it is not blocked; 0: for ever.
+    `block_seconds` None: it is not blocked; 0: without end.
     """
     if block_seconds is None:
         return left.at

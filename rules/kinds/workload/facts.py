@@ -1,4 +1,4 @@
-"""What is heard of a workload's copies, and what actions make of them.
+"""What is observed of a workload's copies, and what actions make of them.
 
 Inventory that says what it said before changes nothing: in a dry run it would undo the rehearsal, and after an action
 it may have been seen before that action.

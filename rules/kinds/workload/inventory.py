@@ -48,7 +48,7 @@ def _listed(known: ClusterState | None, fact: Cluster, now: datetime) -> Cluster
     state = known or ClusterState()
     if state.observed_at is not None and at < state.observed_at:
         return state
-    # A taint without a time would be borne for ever: it is from when it was first heard of.
+    # A taint without a time would be tolerated without end: it is from when it was first observed.
     wanted = {(taint.key, taint.effect) for taint in fact.taints}
     kept = tuple(taint for taint in state.taints if (taint.key, taint.effect) in wanted)
     timed = tuple(taint for taint in fact.taints if taint.time_added is not None)
@@ -130,7 +130,7 @@ def _counted(rule: WorkloadFailover, group: WorkloadGroup, at: datetime) -> Work
 def _looked_at(rule: WorkloadFailover, group: WorkloadGroup, name: str, member: Member, now: datetime) -> WorkloadGroup:
     state = clusters_of(group).get(name) or ClusterState()
     if rule.signals is not None and not any(signal in member.signals for signal in rule.signals):
-        return group  # none of those that the rule goes by has ever spoken of it
+        return group  # none of those that the rule uses has ever spoken of it
     known = state.known or member.settled is not None
     recovery = timedelta(seconds=rule.recovery_seconds)
     clocks = {}

@@ -1,6 +1,6 @@
 """For which copies a Karmada policy has room when an eviction is taken back. Pure.
 
-Karmada's scheduler takes away what is more than `maxGroups`, by name, and divides replicas anew that do not add up, be
+Karmada's scheduler takes away what is more than `maxGroups`, by name, and divides replicas again that do not add up, be
 they those of the Healthy copies. So the carrier writes a placement from which it has nothing to take away, and a
 rehearsal shows what that leaves.
 """
@@ -22,7 +22,7 @@ class Limits(NamedTuple):
     each: int | None = None
     """Duplicated: the replicas of each copy. None: the kind has none, or they are divided."""
     total: int | None = None
-    """Divided: the replicas of all copies together; another sum is divided anew."""
+    """Divided: the replicas of all copies together; another sum is divided again."""
 
     def room(self, listed: Collection[object]) -> int | None:
         """How many more clusters may be listed; None: any number."""

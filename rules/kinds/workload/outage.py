@@ -1,9 +1,9 @@
 """So many clusters are bad at once that rather nobody sees them: the time of such an outage does not count.
 
 The guards let nobody leave while it lasts. When it ends, clusters come back one after the other, and the first ones
-would let the workloads of all others go at once: their tolerations are long over by then. So what was borne in an
-outage is not counted, and after one of all clusters nothing that was borne before it is, either.
-Source: Kubernetes pkg/controller/nodelifecycle, handleDisruption: on leaving full disruption all timers begin anew. It
+would let the workloads of all others go at once: their tolerations are long over by then. So what was tolerated in an
+outage is not counted, and after one of all clusters nothing that was tolerated before it is, either.
+Source: Kubernetes pkg/controller/nodelifecycle, handleDisruption: on leaving full disruption all timers begin again. It
 does so for full disruption only, and there a zone that is merely disrupted goes on slowly.
 """
 

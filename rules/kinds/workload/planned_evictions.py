@@ -49,7 +49,7 @@ def taking_evidence(view: Inputs, names: Iterable[str], leaving: Iterable[str]) 
     since = max((due.at for name in leaving if (due := view.dues.get(name)) is not None), default=view.now)
     for name in sorted(names):
         if view.clusters.get(name, UNHEARD).status is None:
-            continue  # none of the signals that the rule goes by has ever spoken of it
+            continue  # none of the signals that the rule uses has ever spoken of it
         yield Evidence(f"cluster/{encode_segment(name)}", healthy=True, since=since)
 
 
@@ -57,7 +57,7 @@ def evict_action(
     view: Inputs, name: str, move: Relocation, *, follows: bool, labels: Mapping[str, str] | None = None,
     plan: Mapping[str, int] | None = None,
 ) -> PlannedAction:  # fmt: skip
-    """`plan`: where the workload is to be, where this is the first that is heard of it."""
+    """`plan`: where the workload is to be, where this is the first that is observed of it."""
     stay = bound(view.state.copies, view.state.moves)
     plan = {other: copy.replicas or 0 for other, copy in stay.items()} if plan is None else plan
     for entry in view.group.outbox:

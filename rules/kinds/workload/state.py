@@ -38,7 +38,7 @@ class ClusterState:
     said_at: Mapping[str, datetime] = field(default_factory=dict)
     """When each of these rules last said so."""
     status: Health | None = None
-    """None: never heard of."""
+    """None: never observed."""
     known: bool = False
     """Somebody once knew how it was: only then does Unknown mean that it is unreachable."""
     clocks: Mapping[str, Stopwatch] = field(default_factory=dict)

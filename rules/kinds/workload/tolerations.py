@@ -2,7 +2,7 @@
 
 Karmada's way (pkg/util/helper/taint.go): of each taint's matching tolerations the first one is used, and the earliest
 moment of all that are used counts. But where that one ends, the shortest of those that match counts and not the first:
-the order of a list should not say how long a dead cluster is borne.
+the order of a list should not say how long a dead cluster is tolerated.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def used(taints: Iterable[Taint], tolerations: Sequence[Toleration]) -> tuple[To
 def earliest(taints: Sequence[Taint], tolerations: Sequence[Toleration]) -> datetime | None:
     """Give the moment in which the first of these tolerations ends; None: never. No tolerations: at once.
 
-    A taint without a time is borne for ever; whoever hears of one puts a time on it.
+    A taint without a time is tolerated without end; whoever gets one puts a time on it.
     """
     if not taints:
         return None

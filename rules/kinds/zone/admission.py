@@ -1,7 +1,7 @@
 """May this zone be taken out of service? The guards in their order; the first that fails is the answer.
 
-A refusal names the zones, the workloads and the numbers that it rests on. A manual start passes over the toleration and
-the second source only: a person knows what they see, not what the rest of the cluster can carry. `force` passes over
+A refusal names the zones, the workloads and the numbers that it rests on. A manual start skips the toleration and
+the second source only: a person knows what they see, not what the rest of the cluster can carry. `force` skips
 what is a matter of comfort; never over what would leave nothing standing, nor over a view that may be blind.
 """
 
@@ -57,7 +57,7 @@ def admit(request: AdmissionRequest, limits: AdmissionLimits) -> AdmissionRespon
 
 
 def checks(request: AdmissionRequest, limits: AdmissionLimits) -> list[Check]:
-    """Give what every guard says, in their order. What is passed over says so."""
+    """Give what every guard says, in their order. What is skipped says so."""
     found: list[tuple[Held, Failing, str]] = [
         (Held.PAUSED, request.paused or None, "the rule is not paused"),
         (Held.CONTROL_PLANE_UNREACHABLE, _reachable(request), "the cluster's API server answers"),

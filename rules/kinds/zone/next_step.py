@@ -124,7 +124,7 @@ def _start(rule: ZoneIsolation, group: ZoneGroup, isolation: Isolation, now: dat
 
 
 def _forward(rule: ZoneIsolation, group: ZoneGroup, isolation: Isolation, now: datetime) -> DesiredState:
-    # One that was called back on its way, as by a pause, is asked for anew.
+    # One that was called back on its way, as by a pause, is asked for again.
     if isolation.asked_at is None or not any(entry.wanted for entry in group.outbox):
         request = zone_time.request_of(rule, group, isolation, now)
         for check in checks(request, limits_of(rule)):

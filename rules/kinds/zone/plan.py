@@ -24,7 +24,7 @@ DARK = timedelta(minutes=5)
 FORCED_SECONDS = 600.0
 """What taking away the rest may take after the drain's own time."""
 ASKED_AGAIN_SECONDS = 300.0
-"""The longest that the engine waits before it asks again, so a step may be over for so long before we hear of it."""
+"""The longest that the engine waits before it asks again, so a step may be over for so long before we know of it."""
 BATCHES = 3
 """The first, a share, the rest: with a wait after each but the last."""
 ANNOTATION_REMOVED = "AnnotationRemoved"

@@ -1,4 +1,4 @@
-"""Drills by schedule: when one may start, what ends it, and what came of it. The rules are those of AWS' zonal shift.
+"""Drills by schedule: when one may start, what ends it, and its result. The rules are those of AWS' zonal shift.
 
 One shift is in effect at a time, and a person comes before the rule, the rule before a practice run.
 """
@@ -87,7 +87,7 @@ def practice_start(
 
 
 def practice_outcome(ran: timedelta, *, outcome_alarm: bool, interrupted: bool, lasts: timedelta = RUN) -> RunOutcome:
-    """What came of a run that has lasted so long. An alarm ends it; so does a shift that matters more."""
+    """The result of a run that has lasted so long. An alarm ends it; so does a shift that matters more."""
     if outcome_alarm:
         return RunOutcome.FAILED
     if interrupted:
@@ -114,7 +114,7 @@ def turn_of(rule: ZoneIsolation, practice: Practice, begin: datetime) -> str:
 
 
 def stopped_by(practice: Practice, group: ZoneGroup) -> str | None:
-    """The first stop signal that is not Healthy, in words; None: all are. One that nobody has heard of is not."""
+    """The first stop signal that is not Healthy, in words; None: all are. One that nothing has observed is not."""
     for pattern in practice.stop_signals:
         said = {target: member.status for target, member in group.members.items() if matches(pattern, target)}
         bad = next((f"{target} is {status}" for target, status in said.items() if status is not Health.HEALTHY), None)

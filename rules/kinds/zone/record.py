@@ -172,7 +172,7 @@ def asked(rule: ZoneIsolation, state: ZoneState, step: str, at: datetime, *, und
     elif step not in isolation.touched:
         isolation = replace(isolation, touched=(*isolation.touched, step))
     if ours and step == expected and isolation.asked_at is None:
-        # A step that is tried again was asked for long ago: its time runs anew.
+        # A step that is tried again was asked for long ago: its time runs again.
         isolation = replace(isolation, asked_at=max(at, isolation.since))
     return replace(state, isolation=isolation)
 

@@ -104,8 +104,8 @@ def _expired(seen: ZonesSeen | None, zone: str) -> tuple[float, str]:
 
 
 def _seconds_bad(rule: ZoneIsolation, member: Member | None, now: datetime) -> float:
-    """Since the zone counts as bad. One that has been taken as bad has been so for its toleration, however often its
-    window waited."""
+    """Since the zone counts as bad. One that has been considered unhealthy has been so for its toleration, however
+    often its window waited."""
     if member is None or not is_bad(rule, member.status):
         return 0.0
     since = member.window.since if member.window is not None and not member.window.healthy else member.since

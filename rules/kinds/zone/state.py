@@ -128,9 +128,9 @@ class ZoneState:
     commands: tuple[str, ...] = ()
     """The last commands, by which one that comes twice is known."""
     practised_at: datetime | None = None
-    """The last moment of the practice schedule that was taken, or passed over."""
+    """The last moment of the practice schedule that was taken, or skipped."""
     practice_outcome: str = ""
-    """What came of it."""
+    """Its result."""
     bad: Mapping[str, Mapping[str, Stopwatch]] = field(default_factory=dict)
     """Zone to signal to how long this signal has called the zone bad."""
     returns: Mapping[str, ZoneReturn] = field(default_factory=dict)

@@ -23,7 +23,7 @@ COMMANDS_MAX = 16
 def follow(rule: ZoneIsolation, state: ZoneState, fact: Command, now: datetime) -> ZoneState:
     """Give the state after a command. One that was heard already changes nothing.
 
-    One that is older than the last one is refused, not passed over: where clocks differ, a person has to know.
+    One that is older than the last one is refused, not skipped: where clocks differ, a person has to know.
     """
     at = min(fact.observed_at, now)
     said = f"{type(fact).__name__}/{fact.zone}/{fact.who}/{fact.reason}/{fact.observed_at.isoformat()}"

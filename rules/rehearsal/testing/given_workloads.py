@@ -34,7 +34,7 @@ class ClusterGiven(Model):
     exists: bool = True
 
     def fact(self, second: float) -> Cluster:
-        """What the rules hear of it."""
+        """What the rules get of it."""
         taints = tuple(Taint(key=one.key, value=one.value, effect=one.effect) for one in self.taints)
         return Cluster(
             name=self.name, labels=dict(self.labels), region=self.region, zone=self.zone, provider=self.provider,
@@ -60,7 +60,7 @@ class WorkloadGiven(Model):
     exists: bool = True
 
     def fact(self, second: float) -> Workload:
-        """What the rules hear of it."""
+        """What the rules get of it."""
         fact = Workload(
             namespace=self.namespace, kind=self.kind, name=self.name, uid=self.uid, labels=dict(self.labels),
             replicas=self.replicas, clusters=dict(self.clusters), exists=self.exists, observed_at=at(second),

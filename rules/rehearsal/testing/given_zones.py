@@ -51,7 +51,7 @@ class ZonesGiven(Model):
     """Who maintains the cluster: no zone is isolated meanwhile."""
 
     def fact(self, second: float) -> Zones:
-        """What the rules hear of it."""
+        """What the rules get of it."""
         zones = {
             name: ZoneInventory(nodes=one.nodes, healthy_nodes=one.healthy_nodes) for name, one in self.zones.items()
         }
@@ -149,7 +149,7 @@ class Commanded(Model):
         return {name: word for name in COMMANDS if isinstance(word := getattr(self, name), Said)}
 
     def fact(self) -> AnyCommand:
-        """What the rules hear of it."""
+        """What the rules get of it."""
         name, word = next(iter(self.given.items()))
         return COMMANDS[name](**word.model_dump(by_alias=False), observed_at=at(self.at))
 

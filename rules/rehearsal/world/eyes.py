@@ -1,6 +1,6 @@
 """Who looks in a world, and who of them answers when a decision asks for a look.
 
-Most sources vouch for what they say: since when it has been so, and who can be asked to look again. The others are
+Most sources confirm what they say: since when it has been so, and who can be asked to look again. The others are
 outsiders, who only say it. Both are silent in the same outages: of one signal, or of all signals at once.
 """
 
@@ -51,7 +51,7 @@ class Eyes:
                 yield max(now, second_(lack.since)) + LATENCY, FreshLook(*key)
 
     def answered(self, look: FreshLook, now: float) -> tuple[float, Observation] | None:
-        """Let a source look, and give what is heard of it, and when. Who needs an answer that is lost asks again."""
+        """Let a source look, and give what is observed of it, and when. Who needs an answer that is lost asks again."""
         key = (look.target, look.signal)
         self._asked.discard(key)
         dice = self.dice.of("answer", *key, now)

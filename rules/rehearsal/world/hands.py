@@ -1,6 +1,6 @@
 """What answers to the reactor in a world: executors that work, fail, are late or lost, and lists of what then stands.
 
-The world's own truth is kept here: weights, copies, who is ready. What is heard of it is only what is said.
+The world's own truth is kept here: weights, copies, who is ready. What is observed of it is only what is said.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ Event = tuple[float, Fact | Happening]
 Later = Callable[[float, Fact | Happening], None]
 """Puts something into the world's queue: (second, what)."""
 Fate = tuple[str, float, float]
-"""What comes of one delivery, seconds until it does, and seconds until that is heard."""
+"""The result of one delivery, seconds until it comes, and seconds until that is heard."""
 FATES: tuple[tuple[float, tuple[Fate, ...]], ...] = (
     (0.70, (("Done", 0.5, 0.25),)),
     (0.80, (("Done", 1.0, 20.0),)),  # done at once, heard late
@@ -86,7 +86,7 @@ FATES: tuple[tuple[float, tuple[Fate, ...]], ...] = (
     (0.97, (("Failed", 1.0, 0.25), ("Failed", 1.0, 0.25), ("Failed", 1.0, 0.25), ("Done", 1.0, 0.25))),
     (1.00, (("Done", 90.0, 1.0),)),
 )
-"""The rolls below this, and what comes of each delivery in turn; the last one stays."""
+"""The rolls below this, and the result of each delivery in turn; the last one stays."""
 
 
 @dataclass(slots=True)
@@ -137,7 +137,7 @@ class FaultyExecutor:
             self.later(second, yes)
 
     def happens(self, what: Happening, now: float) -> list[Fact]:
-        """Let something happen, and give what is heard of it in this instant."""
+        """Let something happen, and give what is observed of it in this instant."""
         match what:
             case Resync():
                 return list(self._listed(what.object, now))
@@ -153,7 +153,7 @@ class FaultyExecutor:
                 return self._tried(what, now)
 
     def sees(self, fact: Fact) -> Fact | None:
-        """Give what is really heard of a copy: nothing where there is none, and Unhealthy while it starts."""
+        """Give what is really observed of a copy: nothing where there is none, and Unhealthy while it starts."""
         if not isinstance(fact, Observation) or not fact.target.startswith("workload/"):
             return fact
         _, cluster, object_ = fact.target.split("/", 2)

@@ -100,7 +100,7 @@ class Checker:
             self.told.hear(fact, second)
 
     def decided(self, decisions: Sequence[Decision], now: datetime) -> None:
-        """Judge what comes of it."""
+        """Judge the result."""
         self._passed(second_(now))
         for decision in decisions:
             group, rule = decision.group, self.routing.rules.get(decision.group.rule)
@@ -174,7 +174,7 @@ def _doubled(question: Question) -> Iterator[Violation]:
     key = (action.rule, action.object, action.concurrency_key)
     flying = told.flying.get(key)
     if flying is not None:
-        # One that has failed is forgotten once nobody wants it, and is asked anew when somebody does.
+        # One that has failed is forgotten once nobody wants it, and is asked again when somebody does.
         again = content(flying) == content(action) and flying.id not in told.failed
         yield kept(Promise.DOUBLED, not again, f"{action.id} asks for what is on its way as {flying.id}")
         return

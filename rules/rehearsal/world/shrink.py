@@ -32,7 +32,7 @@ def shortest(
 ) -> Shortest:  # fmt: skip
     """Leave out whatever is not needed: first events, the largest parts first, then rules, then events again.
 
-    `truth`: as it was. Who vouches for what they say may leave out any of it: not to be heard is no lie.
+    `truth`: as it was. Who confirms what they say may leave out any of it: not to be heard is no lie.
     """
     budget = [runs_max]
 

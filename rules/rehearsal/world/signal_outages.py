@@ -17,7 +17,7 @@ _SHARES = (0.3, 0.7, 0.95, 1.0, 1.05, 1.5, 2.5)
 
 
 def outages(dice: SeededRandom, tolerations: Sequence[float], signals: Sequence[str], seconds: float) -> list[Outage]:
-    """Draw when nothing is heard of one signal, or of all: the bus is away, or all reactors are."""
+    """Draw when nothing is observed of one signal, or of all: the bus is away, or all reactors are."""
     out: list[Outage] = []
     at = dice.between(0, EVERY)
     while at < seconds and signals:

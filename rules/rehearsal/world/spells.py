@@ -60,7 +60,7 @@ class SignalTimeline:
             if seen <= last.last:
                 return
             # Heard too late, it does not undo the silence before it: until then nobody knew. Nor does a source that has
-            # begun anew say anything of the time before.
+            # begun again say anything of the time before.
             goes_on = fact.since is None or second(fact.since) <= last.last
             if goes_on and last.status is fact.status and last.resolved == fact.resolved and heard < last.until:
                 last.last, last.until, last.proves = seen, until, proves

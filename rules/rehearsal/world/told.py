@@ -83,7 +83,8 @@ class WorldLog:
     """Workload to the rule that last placed it."""
     clusters: dict[str, Cluster] = field(default_factory=dict)
     clouded: float = 0.0
-    """When more than one cluster was last bad, as far as anybody could tell: what was borne before need not count."""
+    """When more than one cluster was last bad, as far as anybody could tell: what was tolerated before need not
+    count."""
     taints: dict[str, dict[tuple[str, str, str], tuple[Taint, float]]] = field(default_factory=dict)
     """Cluster to (who, key, effect) to the taint, and since when it stands."""
     zones: dict[str, Zones] = field(default_factory=dict)

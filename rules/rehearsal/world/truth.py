@@ -1,6 +1,6 @@
-"""What is so in a world, whatever is heard of it: the measure for acts that outages may have misled.
+"""What is so in a world, whatever is observed of it: the measure for acts that outages may have misled.
 
-Of a target of which only those speak who vouch for what they say: an outsider's word holds until it is stale, also
+Of a target of which only those speak who confirm what they say: an outsider's word holds until it is stale, also
 where the truth is another by then.
 """
 

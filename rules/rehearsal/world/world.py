@@ -1,4 +1,5 @@
-"""A seeded world for any rules: what is true, what is heard of it, and what people do. All of it follows from the seed.
+"""A seeded world for any rules: what is true, what is observed of it, and what people do. All of it follows from the
+seed.
 
 Sources (`world_eyes`) see late, say things twice and in another order, lose words, know it no better for a while, die,
 are not heard in outages, and have clocks that are a little wrong. What answers to the reactor's actions is in

@@ -1,4 +1,4 @@
-"""What came of worlds, for people and for pipelines."""
+"""The results of worlds, for people and for pipelines."""
 
 from __future__ import annotations
 

@@ -211,7 +211,7 @@ def _unlimited(constraints: tuple[SpreadConstraint, ...], document: Document, at
 
 
 def _karmadas(item: Policy, document: Document, at: Path) -> Iterator[Problem]:
-    """Karmada's own keys: harmless ones are passed over with a word, those that would matter are refused."""
+    """Karmada's own keys: harmless ones are skipped with a word, those that would matter are refused."""
     fields = type(item).model_fields
     for key, name in _MEANS_NOTHING:
         if getattr(item, name) != fields[name].default:

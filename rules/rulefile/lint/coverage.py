@@ -96,7 +96,7 @@ def feeds(sources: Iterable[LoadedSource], rules: Iterable[Rule]) -> Iterator[Pr
 
 
 def wants(rule: Rule) -> Iterator[FeedNeed]:
-    """Give what the rule has to hear of before it ever acts."""
+    """Give what the rule has to get before it ever acts."""
     match rule:
         case TrafficFailover():
             yield _backends(rule.route, rule.backends)

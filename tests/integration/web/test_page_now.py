@@ -10,7 +10,7 @@ from pathlib import Path
 from tests.browser import Browser
 from tests.integration.web.busy import BUSY, busy
 from tests.integration.web.conftest import Start, bearer, running, settings
-from tests.integration.web.test_page_orders import press, sign_in
+from tests.integration.web.test_page_orders import open_failover, press, sign_in
 
 PLAN = "document.querySelector('dialog[open] pre.plan')"
 
@@ -56,9 +56,7 @@ async def test_a_plan_that_would_be_refused_says_so_first_and_its_button_warns(s
     await sign_in(browser, scene, "otto")
     await press(browser, "#counting .v-pause")
     await browser.until("document.querySelector('#paused') !== null")
-    await browser.ask("location.hash = '#/rules/checkout'")
-    await browser.until("document.querySelector('button.v-failover-traffic') !== null")
-    await browser.ask("document.querySelector('button.v-failover-traffic').click()")
+    await open_failover(browser)
     said = await browser.until("document.querySelector('dialog[open] .refused')?.innerText")
     assert "This would be refused" in said
     buttons = (

@@ -11,6 +11,13 @@ from tests.browser import ENTER, Browser
 from tests.integration.web.conftest import Scene, Start, bearer, token
 
 
+async def open_failover(browser: Browser) -> None:
+    """Press *Fail over* on the page of the rule: its plan opens."""
+    await browser.ask("location.hash = '#/rules/checkout'")
+    await browser.until("document.querySelector('button.v-failover-traffic') !== null")
+    await browser.ask("document.querySelector('button.v-failover-traffic').click()")
+
+
 async def sign_in(browser: Browser, scene: Scene, name: str) -> None:
     await browser.go(f"{scene.url}/")
     await browser.until("document.querySelector('input[name=token]') !== null")
@@ -67,9 +74,7 @@ async def test_traffic_is_moved_by_hand_after_its_plan_was_shown(start: Start, b
     scene = await start(users=True)
     await scene.break_checkout()
     await sign_in(browser, scene, "otto")
-    await browser.ask("location.hash = '#/rules/checkout'")
-    await browser.until("document.querySelector('button.v-failover-traffic') !== null")
-    await browser.ask("document.querySelector('button.v-failover-traffic').click()")
+    await open_failover(browser)
     plan = "document.querySelector('dialog[open] pre.plan').textContent"
     assert await browser.until(f"{plan}.includes('→') && {plan}") == (
         "east/shop/TrafficSplit/checkout: checkout=1 checkout-west=0 → checkout=0 checkout-west=1"

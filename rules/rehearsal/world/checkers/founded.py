@@ -1,4 +1,4 @@
-"""What a witness asks of every act that takes something away: was it right by the truth, whatever was heard of it?
+"""What a witness asks of every act that takes something away: was it right by the truth, whatever was observed of it?
 
 An outage may make an act late. It excuses none that is needless, early, or made by no look from its window's end.
 """

@@ -74,7 +74,8 @@ def taken_for(question: Question, target: str, towards: Statuses) -> TakenHealth
 
 
 def was_bad(question: Question, target: str) -> Violation:
-    """Say whether a target could be taken as bad: too early where it was bad for a while, blind where it never was."""
+    """Say whether a target could be considered unhealthy: too early where it was bad for a while, blind where it never
+    was."""
     rule = question.rule
     found = taken_for(question, target, counts_as_bad(rule))
     if not found.bad and not found.seconds:

@@ -65,7 +65,7 @@ def unmoved(told: WorldLog, rule: TrafficFailover, now: float) -> Iterator[Viola
     ref = named_ref(rule)
     for object_, known in told.routes.items():
         mine = ref.object == object_ if ref is not None else _selected(rule, known)
-        # What is listed anew is looked at anew: its windows begin with what is said from then on.
+        # What is listed again is looked at again: its windows begin with what is said from then on.
         fresh = now - known.since < rule.toleration_seconds + rule.recovery_seconds + GRACE
         if not mine or fresh or not known.route.exists or known.route.problem or known.at > now - GRACE:
             continue

@@ -19,7 +19,7 @@ from rules.rulefile.workload import OnGraceExpired, Policy, WorkloadFailover
 
 NOT_READY, UNREACHABLE = "cluster.karmada.io/not-ready", "cluster.karmada.io/unreachable"
 DEFAULT = 300.0
-"""What is borne where a policy says nothing (Karmada)."""
+"""What is tolerated where a policy says nothing (Karmada)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +118,7 @@ def _by_cluster(case: WorkloadCase, cluster: str) -> Iterator[tuple[bool, float,
 
 
 def _borne(taint: Taint, policy: Policy) -> float:
-    """For how long a taint is borne, at least: the least of all tolerations that are about it; none: not at all."""
+    """For how long a taint is tolerated, at least: the least of all tolerations that are about it; none: not at all."""
     given: Sequence[Toleration] = policy.placement.cluster_tolerations
     about = [one for one in given if one.effect in ("", taint.effect) and one.key in ("", taint.key)]
     if not about and taint.key in (NOT_READY, UNREACHABLE):
