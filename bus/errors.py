@@ -3,7 +3,7 @@
 BusError
 ├── Unavailable      the server does not answer, or cannot store: try again with the same id
 │   └── NotPermitted it does not let this user publish there: the operator's turn
-├── Refused          a precondition did not hold: somebody else owns this now, trying again is no use
+├── Refused          a precondition did not hold: another process owns this now, trying again is no use
 ├── NotFound         no such key
 ├── StreamRecreated  the stream is not the one that was read: positions in it mean nothing any more
 ├── Malformed        a message that cannot be read: the sender's mistake

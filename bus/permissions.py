@@ -65,7 +65,7 @@ def _follow(*kept: Stream | Bucket) -> Iterable[str]:
 
 
 def _work(*queues: Queue) -> Iterable[str]:
-    """To take a share of a queue, and to resume it where somebody paused it."""
+    """To take a share of a queue, and to resume it where a person paused it."""
     for one in queues:
         name = f"{one.stream}.{one.name}"
         yield from (f"{API}.CONSUMER.{what}.{name}" for what in ("INFO", "MSG.NEXT", "PAUSE"))

@@ -35,7 +35,7 @@ class GroupStatus(StrEnum):
     HELD = "Held"
     """Something may have to be done and is not: the hold says why."""
     PAUSED = "Paused"
-    """Somebody has paused the rule, and it wants nothing yet."""
+    """A person has paused the rule, and it wants nothing yet."""
 
 
 TIMED = frozenset({

@@ -186,7 +186,7 @@ class JetStreamBus:
         return stop
 
     async def is_present(self, subject: str, timeout: timedelta) -> bool | None:
-        """True: somebody answered. False: surely nobody listens. None: no answer in time."""
+        """True: one answered. False: surely nobody listens. None: no answer in time."""
         try:
             await self.connection.client.request(subject, timeout=timeout.total_seconds())
         except NoRespondersError:

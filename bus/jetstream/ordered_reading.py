@@ -6,8 +6,8 @@ process can hold a reader per partition. Flow control bounds what is on its way:
 taken. The consumer lives in the server's memory and is forgotten in any crash; all that counts is the position, kept
 here.
 
-A consumer that somebody pauses, or gives another filter, sends its heartbeats as before. So the position is compared
-with what is stored, every LOOK_SECONDS.
+A consumer that is paused from outside, or gives another filter, sends its heartbeats as before. So the position is
+compared with what is stored, every LOOK_SECONDS.
 """
 
 from __future__ import annotations

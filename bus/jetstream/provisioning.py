@@ -88,7 +88,7 @@ async def plan(bus: JetStreamBus, *, replicas: int = 1) -> Sequence[Provisioning
 
 
 async def paused(bus: JetStreamBus, queues: Sequence[Queue]) -> Mapping[Queue, str]:
-    """Give those of our queues that somebody has paused, and what to say of each. Raises Unavailable."""
+    """Give those of our queues that a person has paused, and what to say of each. Raises Unavailable."""
     found = {}
     for queue in queues:
         try:

@@ -52,7 +52,7 @@ def stamp_of(action: SetWeights) -> Stamp:
 
 
 def stamp_on(obj: JsonObject) -> Stamp | None:
-    """Read the decision on the object. None: there is none, or it is not one of ours (somebody has edited it)."""
+    """Read the decision on the object. None: there is none, or it is not one of ours (a person has edited it)."""
     notes = notes_of(obj)
     group, _, generation = notes.get(DECISION_ANNOTATION, "").rpartition("/")
     epoch = notes.get(EPOCH_ANNOTATION, "0")

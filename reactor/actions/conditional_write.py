@@ -1,4 +1,4 @@
-"""The one way to change an object: read, plan, one conditional write, verify; again where somebody else was quicker.
+"""The one way to change an object: read, plan, one conditional write, verify; again where another writer was quicker.
 
 Where a watch of this process holds the object, its copy is what is planned on first: the write tests its version. What
 would end without a write is read.
@@ -115,7 +115,7 @@ def _on_copy(plan: Plan, held: tuple[str, JsonObject] | None) -> list[JsonObject
 
 
 def attempts() -> AsyncIterable[stamina.Attempt]:
-    """Give the tries of one write: again where somebody else was quicker or the server is busy, not for long."""
+    """Give the tries of one write: again where another writer was quicker or the server is busy, not for long."""
     return stamina.retry_context(
         on=_backoff, attempts=ATTEMPTS_MAX, timeout=SETTLE_SECONDS,
         wait_initial=0.05, wait_max=WAIT_SECONDS_MAX, wait_jitter=0.1,

@@ -21,7 +21,7 @@ log = logging.getLogger(__name__)
 
 WRITES_AT_ONCE = 512
 """The server syncs what comes together at once: 5,000 states take 1.8 s so, and 10 s with 64 at a time (measured)."""
-ROUNDS_MAX = 16  # each round somebody else was faster; that often in a row means that something is wrong
+ROUNDS_MAX = 16  # each round another writer was faster; that often in a row means that something is wrong
 FOLLOW_AGAIN_SECONDS = 1.0
 
 Change = Callable[[AlertState | None], AlertState | None]

@@ -93,7 +93,7 @@ def _failed_test(request: RefusedRequest, body: bytes) -> bool:
 def _refused_eviction(
     status: int, message: str, body: bytes, headers: Mapping[str, str]
 ) -> BudgetSpent | BudgetsOverlap | None:
-    """What the Eviction API says of disruption budgets; None: it speaks of something else, such as its own load.
+    """What the Eviction API says of disruption budgets; None: it is about something else, such as its own load.
 
     Source: Kubernetes pkg/registry/core/pod/rest/eviction.go: 429 with the cause DisruptionBudget, 500 in these words.
     """

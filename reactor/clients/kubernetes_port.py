@@ -77,7 +77,7 @@ class KubeApi(Protocol):
     async def apply(self, path: str, body: Mapping[str, Any], *, force: bool = False) -> JsonObject:
         """Server-side apply with our field manager: makes the object where it is not there.
 
-        With `metadata.resourceVersion` in the body only onto that version. A field that somebody else owns is
+        With `metadata.resourceVersion` in the body only onto that version. A field that another writer owns is
         Conflict, unless `force`. A missing namespace, or a kind that is not served, is NotFound.
         """
         ...

@@ -132,7 +132,7 @@ class Partition:
         """The moment up to which was decided."""
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Decide until told to stop, or until the partition is somebody else's.
+        """Decide until told to stop, or until the partition is another owner's.
 
         Raises Lost, Unavailable; StreamRecreated: what was read has to be loaded again.
         """

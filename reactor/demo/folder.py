@@ -30,7 +30,7 @@ def temporary_folder() -> Iterator[Path]:
 
 def _sweep(parent: Path) -> None:
     for folder in parent.glob(f"{PREFIX}*"):
-        # What cannot be opened or removed is somebody else's, or was removed this very moment.
+        # What cannot be opened or removed is another writer's, or was removed this very moment.
         with suppress(OSError):
             if folder.stat(follow_symlinks=False).st_uid == os.getuid() and _is_free(folder / _LOCK):
                 shutil.rmtree(folder)

@@ -1,4 +1,4 @@
-"""Who should own what: everybody who knows the same members comes to the same answer, without asking anybody."""
+"""Who should own what: everybody who knows the same members comes to the same answer, without asking others."""
 
 from __future__ import annotations
 

@@ -105,7 +105,7 @@ class App:
         return self._role_set.decider if self._role_set is not None else None
 
     def reload(self) -> None:
-        """Look at the rule files now: somebody says that they are ready."""
+        """Look at the rule files now: a caller says that they are ready."""
         if self._files is not None:
             self._files.look_now()
 

@@ -1,8 +1,8 @@
 """Looks again and again whether all that the reactor keeps on the bus is still there, and creates again what was lost.
 
-A stream or a queue that somebody deleted is no error to anybody who waits for what comes out of it: they wait without
-end. The same with a queue that somebody paused: it is resumed. Only what is missing is made. What is there in another
-form is left to the next start: two versions of the reactor side by side would change it back and forth.
+A stream or a queue that was deleted from outside is no error to anybody who waits for what comes out of it: they wait
+without end. The same with a queue that a person paused: it is resumed. Only what is missing is made. What is there in
+another form is left to the next start: two versions of the reactor side by side would change it back and forth.
 """
 
 from __future__ import annotations

@@ -60,7 +60,7 @@ class RuleFiles:
         self.digest = digest(self.rules)
 
     def look_now(self) -> None:
-        """Judge the files as they stand, without waiting for them to stand still: somebody says that they are ready."""
+        """Judge the files as they stand, without waiting for them to stand still: a caller says that they are ready."""
         self._asked.set()
 
     async def watch(self, switch: Switch, told: Callable[[], None]) -> None:
@@ -91,7 +91,7 @@ class RuleFiles:
         return [rule for rule in kept if rule.name not in there]
 
     async def _wait(self) -> bool:
-        """Wait for the next look; True where somebody has asked for it."""
+        """Wait for the next look; True where one was asked for."""
         try:
             async with asyncio.timeout(LOOK_SECONDS):
                 await self._asked.wait()

@@ -66,7 +66,7 @@ class Access:
 
     @property
     def open(self) -> bool:
-        """Whether anybody on this machine may look, without a token."""
+        """Whether any client on this machine may look, without a token."""
         return not (self._users or self._settings.proxy or self._settings.token_review)
 
     @property

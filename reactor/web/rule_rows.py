@@ -1,4 +1,5 @@
-"""One rule as the API gives it: its text, what it watches and who speaks of that, the state of its objects."""
+"""One rule as the API gives it: its text, what it watches and which sources are about that, the state of its
+objects."""
 
 from __future__ import annotations
 

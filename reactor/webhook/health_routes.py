@@ -27,7 +27,7 @@ class HealthRoutes:
     """The routes /livez, /readyz and /metrics."""
 
     def __init__(self, unready: Callable[[], str], ready: Ready, clock: Clock) -> None:
-        """`unready`: a reason that is known without asking anybody, or an empty text."""
+        """`unready`: a reason that is known without asking others, or an empty text."""
         self._unready = unready
         self._ready = ready
         self._clock = clock

@@ -17,7 +17,7 @@ TEXT_MAX = 4096
 
 
 def cut(text: str) -> str:
-    """Give the text so that it fits into a message: what somebody else wrote may be as long as that by itself."""
+    """Give the text so that it fits into a message: what another program wrote may be as long as that by itself."""
     return text if len(text) <= TEXT_MAX else text[: TEXT_MAX - 1] + "…"
 
 

@@ -215,7 +215,7 @@ class Paused:
     reason: str
     since: datetime
     until: datetime | None = None
-    """When it ends by itself; None: not before somebody resumes."""
+    """When it ends by itself; None: not before a person resumes."""
     pattern: str = ""
     """The names of rules that it was said of; empty: not known, as 0.1.0 stored it."""
 

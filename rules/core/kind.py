@@ -128,7 +128,7 @@ class RuleKind(Generic[R, S]):
 
     # Rule files change, groups stay.
     selects: Callable[[R, str], bool]
-    """(rule, object): whether the rule as it is written now still speaks of this."""
+    """(rule, object): whether the rule as it is written now still matches this."""
     keeps: Callable[[Group[S]], bool]
     """(group): whether it says what stands in the world, so that it is stored although its rule is no more."""
     way_back_only: Callable[[R], R] | None

@@ -1,6 +1,6 @@
 """Fourth verb: may we? An answer with a reason.
 
-In this order: somebody's pause, what must never be, steps back to safety (which nothing else stops), windows, quiet
+In this order: a pause, what must never be, steps back to safety (which nothing else stops), windows, quiet
 time, a person's yes, and last the guards that are shared, because what they give away is gone. What is on its way
 already is not asked again, nor is what goes on with something that was let go; windows and approvals are for what
 starts by itself, not for what a person asked for. A pause stops no step back to safety that a person asks for.

@@ -15,7 +15,7 @@ AT_ONCE = datetime.min.replace(tzinfo=UTC)
 
 
 def covers(rule: Rule, object_: str) -> bool:
-    """Whether the rule, as it is written now, still speaks of this thing."""
+    """Whether the rule, as it is written now, still matches this thing."""
     return kind_of(rule).selects(rule, object_)
 
 

@@ -20,7 +20,7 @@ def places(text: str) -> frozenset[str]:
 
 
 def of_object(rule: TrafficFailover, object_: str) -> TrafficFailover:
-    """Give the rule as it speaks of one route (`east/shop/TrafficSplit/checkout`)."""
+    """Give the rule as it applies to one route (`east/shop/TrafficSplit/checkout`)."""
     if rule.route.selector is None or not rule.templated:
         return rule
     known = rule.of_objects.get(object_)

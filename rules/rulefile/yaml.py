@@ -167,7 +167,7 @@ class _Builder:
 
 
 def _ignored(text: str) -> dict[int, frozenset[str]]:
-    """Comments that silence hints. One that has a line for itself speaks of the next line.
+    """Comments that silence hints. One that has a line for itself is about the next line.
 
     The scanner knows no comments, so the text is searched; the same words inside of a value silence a hint as well.
     """

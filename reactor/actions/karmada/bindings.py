@@ -109,7 +109,7 @@ async def _becoming(api: KubeApi, action: WorkloadAction) -> Callable[[JsonObjec
 def _evicted(binding: JsonObject, action: Evict, task: JsonObject) -> BindingPlacement:
     now = placement_of(binding)
     if action.from_ not in {one["name"] for one in now.clusters}:
-        return now  # its Place has done it, or somebody else: where the copies are since is not ours to change
+        return now  # its Place has done it, or another writer: where the copies are since is not ours to change
     return moved(now, action.clusters, [task], limits_of(binding))
 
 

@@ -1,7 +1,7 @@
 """SetTaints on a Karmada control plane: `spec.taints` of its Cluster objects.
 
 Key and effect are a taint's identity. One that stands there keeps its time, whoever put it there: the tolerations count
-from it. Several rules may want the same one, and somebody may have put it there by hand: an annotation on the object
+from it. Several rules may want the same one, and a person may have put it there by hand: an annotation on the object
 says who holds it, and it is taken off with the last of them.
 """
 
@@ -91,7 +91,7 @@ Identity = tuple[str, str]
 
 
 def holders(cluster: JsonObject) -> Mapping[Identity, frozenset[str]]:
-    """Read who holds which taint; what somebody has edited beyond recognition holds nothing."""
+    """Read who holds which taint; what a person has edited beyond recognition holds nothing."""
     try:
         noted = parsed(notes_of(cluster).get(HOLDERS_ANNOTATION, "{}"))
     except ValueError:

@@ -35,7 +35,7 @@ def moved(
 ) -> BindingPlacement:
     """Let the tasks' clusters leave, and those of the plan hold the workload.
 
-    What stands in neither stays: somebody else has put it there, and it comes before what is new. A task that is there
+    What stands in neither stays: another writer has put it there, and it comes before what is new. A task that is there
     already is not replaced: its time runs since it was made. Raises Declined (SchedulerBehind).
     """
     leaving = {task["fromCluster"] for task in tasks}

@@ -31,7 +31,7 @@ class _Written:
     before: Weights
     after: Weights
     others: str = ""
-    """What somebody else had made of it meanwhile; empty: nobody had."""
+    """What another writer had made of it meanwhile; empty: nobody had."""
 
 
 async def carry_out(balancer: LoadBalancer, action: SetWeights, clock: Clock, context: ExecutionContext) -> Outcome:
@@ -98,7 +98,7 @@ async def _tried(
 async def _read_back(
     balancer: LoadBalancer, before: Weights, action: SetWeights, clock: Clock, context: ExecutionContext
 ) -> _Written:
-    """Look again after a moment. Somebody else who has written since is overwritten, once."""
+    """Look again after a moment. Another writer who has written since is overwritten, once."""
     others = ""
     for once_more in (True, False):
         await clock.sleep(READ_BACK_SECONDS)

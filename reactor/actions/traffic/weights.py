@@ -1,6 +1,6 @@
 """What is to be written to a route so that its weights are as asked: pure functions of the object and its kind.
 
-Other rules, other backends and all other fields belong to somebody else and are never touched.
+Other rules, other backends and all other fields belong to other writers and are never touched.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def backends_of(kind: RouteKind, obj: JsonObject, route: RouteRef) -> list[Route
 def difference(kind: RouteKind, obj: JsonObject, action: SetWeights) -> list[JsonObject] | None:
     """Give the JSON Patch that makes the route as asked; None: it already is. Raises Declined.
 
-    Somebody else's backend with a weight does not make "all of ours zero" safe: we know nothing of its health. And
+    Another writer's backend with a weight does not make "all of ours zero" safe: we know nothing of its health. And
     because every service named must have an entry, one weight above zero in the action is one in the resulting rule.
     Quantity strings of TrafficSplit v1alpha1 ("500m") become integers where they have to change.
     """

@@ -67,7 +67,7 @@ def refuse_if_stale(obj: JsonObject, action: ActionMessage) -> None:
         return
     try:
         later = datetime.fromisoformat(decided) > action.decided_at
-    except (ValueError, TypeError):  # somebody has edited it: then it says nothing
+    except (ValueError, TypeError):  # a person has edited it: then it says nothing
         return
     if int(generation) > action.generation and later:
         raise Declined(

@@ -1,7 +1,7 @@
 """One cluster that a workload is placed in: what has to be written there is, and no more.
 
-What is not there is applied. What we applied before is brought up to date, by force, because it is ours. What somebody
-else put there is a copy as good as ours: only its number of replicas is set, and a dependency is left as it is.
+What is not there is applied. What we applied before is brought up to date, by force, because it is ours. What another
+writer put there is a copy as good as ours: only its number of replicas is set, and a dependency is left as it is.
 """
 
 from __future__ import annotations

@@ -115,7 +115,7 @@ async def _create(ec2: Ec2, isolation: IsolationContext) -> str:
 
 
 async def _save(ec2: Ec2, isolation: IsolationContext, link: Link) -> None:
-    """Write down which ACL the subnet has. An older note is not true any more: somebody has changed it since."""
+    """Write down which ACL the subnet has. An older note is not true any more: it was changed since."""
     if link.saved != link.acl:
         tag = {"Key": ORIGINAL_ACL, "Value": note(isolation, link.acl)}
         await ec2.write("create_tags", Resources=[link.subnet], Tags=_checked([tag]))

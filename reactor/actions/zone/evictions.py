@@ -31,7 +31,7 @@ class EvictionResult:
 
     pod: str
     status: Literal["Leaving", "Blocked", "Refused"]
-    """Blocked: its budget allows none now. Refused: asking again helps only when somebody has changed something."""
+    """Blocked: its budget allows none now. Refused: asking again helps only when a person has changed something."""
     why: str = ""
 
 

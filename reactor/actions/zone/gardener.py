@@ -95,7 +95,7 @@ async def _give_back(isolation: IsolationContext) -> Stands:
 
 
 def _while_asked(step: Step) -> Step:
-    """The step, unless the Shoot is being deleted (then what is cut is opened), or somebody took the annotation away.
+    """The step, unless the Shoot is being deleted (then what is cut is opened), or a person took the annotation away.
 
     Raises Declined (ShootDeleted, AnnotationRemoved): nothing more is isolated.
     """

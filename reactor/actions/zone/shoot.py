@@ -107,7 +107,7 @@ def _without_updates(shoot: JsonObject) -> list[JsonObject]:
 def _restored(shoot: JsonObject, saved: str | None) -> list[JsonObject]:
     now = ((shoot.get("spec") or {}).get("maintenance") or {}).get("autoUpdate")
     if saved is None or now != NO_UPDATES:
-        return []  # somebody has changed it since, which stays
+        return []  # it was changed since, which stays
     try:
         original = parsed(saved)
     except ValueError:

@@ -7,7 +7,7 @@ from typing import Final
 ISOLATED: Final = "reactor/isolated-zone"
 """Taint of nodes, label of pods, tag of network ACLs, annotation of the isolation's record: the zone's ID."""
 CORDONED: Final = "reactor/cordoned-by-isolation"
-"""Annotation of a node: we cordoned it. One that somebody else had cordoned has none, and stays cordoned."""
+"""Annotation of a node: we cordoned it. One that another writer had cordoned has none, and stays cordoned."""
 EXCLUDED: Final = "reactor/excluded-by-isolation"
 """Annotation of a node: we took it out of the load balancers."""
 RELEASED: Final = "reactor/isolation-released-at"

@@ -43,7 +43,7 @@ _MOMENT = re.compile(r"\b19[67]\d-\d\d-\d\dT[\d:.]+\+00:00")
 
 
 def _as_second(moment: re.Match[str]) -> str:
-    """A test speaks of seconds from zero, so its reasons do as well."""
+    """A test counts seconds from zero, so its reasons do as well."""
     return f"second {second(datetime.fromisoformat(moment[0])):g}"
 
 

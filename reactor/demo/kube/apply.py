@@ -124,7 +124,7 @@ def applied(
     owned_before = [decode_fields(entry["fieldsV1"]) for entry in entries if manager.owns(entry)]
     abandoned = set().union(*owned_before) - want.keys() - set().union(*others)
     for path in sorted(abandoned, key=len):
-        # Items before their fields, for without its key an item is not found. An item that still holds somebody else's
+        # Items before their fields, for without its key an item is not found. An item that still holds another writer's
         # fields stays; only its bare membership was ours.
         if not any(other[: len(path)] == path for paths in (*others, set(want)) for other in paths):
             merged = drop(merged, path)

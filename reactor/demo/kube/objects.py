@@ -36,7 +36,7 @@ def lookup(value: object, path: Iterable[str]) -> Any:
 
 
 def clone(value: Any) -> Any:
-    """Copy JSON that somebody else may still change: a caller's dict before it enters the store."""
+    """Copy JSON that the caller may still change: a caller's dict before it enters the store."""
     if isinstance(value, dict):
         return {name: clone(inner) for name, inner in value.items()}
     if isinstance(value, list):

@@ -64,7 +64,7 @@ class NodeWatcher:
         self._rest = _Rest()
         self._beats = Heartbeats(world.clock.monotonic(), look_seconds=LOOK_SECONDS)
         self.publisher = HealthPublisher(source, world.tell, world.clock, world.on_facts_lost)
-        """Speaks of zones."""
+        """Is about zones."""
         self.aggregator: TargetAggregator[str] = TargetAggregator(
             HealthPublisher(source, world.tell, world.clock, world.on_facts_lost),
             world.clock,

@@ -1,4 +1,4 @@
-"""PrometheusQuery: a PromQL instant query on a schedule; each series speaks of one target.
+"""PrometheusQuery: a PromQL instant query on a schedule; each series is about one target.
 
     - name: errors
       kind: PrometheusQuery
@@ -106,7 +106,7 @@ class _Reader:
         )  # fmt: skip
 
     def _failed(self, error: Retryable | Terminal) -> None:
-        """Count it, and log each reason once: a query that has never worked speaks of no target that could show it."""
+        """Count it, and log each reason once: a query that has never worked is about no target that could show it."""
         self.publisher.complain(type(error).__name__)
         reason = _ADDRESS.sub("", str(error))
         if reason not in self._complaints and len(self._complaints) < COMPLAINTS_MAX:

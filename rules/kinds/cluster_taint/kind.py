@@ -48,7 +48,7 @@ def objects(rule: ClusterTaint, fact: Fact) -> Iterable[str]:
 
 
 def covers(rule: ClusterTaint, object_: str) -> bool:
-    """Whether the rule still speaks of this cluster."""
+    """Whether the rule still matches this cluster."""
     return matches(rule.match, object_)
 
 

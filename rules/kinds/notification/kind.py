@@ -76,7 +76,7 @@ def objects(rule: Notification, fact: Fact) -> Iterable[str]:
 
 
 def covers(rule: Notification, target: str) -> bool:
-    """Whether the rule speaks of this target."""
+    """Whether the rule matches this target."""
     return matches(rule.match, target)
 
 

@@ -1,4 +1,4 @@
-"""Traffic in people's hands: moved away and brought back by a command, and weights that somebody else has changed."""
+"""Traffic in people's hands: moved away and brought back by a command, and weights that another writer has changed."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ def drifted(rule: TrafficFailover, group: TrafficGroup, before: Mapping[str, int
 def desired(
     rule: TrafficFailover, group: TrafficGroup, primary: BackendView, secondaries: Sequence[BackendView]
 ) -> DesiredWeights | None:
-    """What is wanted while somebody has the traffic in hand; None: nobody has."""
+    """What is wanted while a person has the traffic in hand; None: no person has."""
     state = group.state.failover
     if state is None:
         return None

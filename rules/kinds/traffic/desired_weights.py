@@ -118,7 +118,7 @@ def _fitted(route: RouteState, desired: DesiredWeights, ref: RouteRef) -> Desire
 
 
 def _why(route: RouteState, weights: Mapping[str, int], desired: DesiredWeights) -> str:
-    """They stood like this by our own hand, or when we first saw them right, and somebody else has changed them."""
+    """They stood like this by our own hand, or when we first saw them right, and another writer has changed them."""
     stood = route.written if route.written is not None else route.disturbed
     if stood is not None and dict(stood) == weights:
         return Because.DRIFT
@@ -254,7 +254,7 @@ def _primary_serves(
             weights=weights, because=Because.RETURNING, detail=detail, held=held, step=step, requeue_at=requeue_at
         )
     weights = everything(rule, primary, secondaries)
-    # One that is on its way may have moved traffic already: what calls it back is no answer to somebody else's write.
+    # One that is on its way may have moved traffic already: what calls it back is no answer to another writer's write.
     passed = (
         group.state.failover is not None
         and group.state.failover.trial is not None

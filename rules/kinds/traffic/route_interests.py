@@ -117,7 +117,7 @@ def everywhere(rule: TrafficFailover, fact: Fact) -> bool:
 
 
 def covers(rule: TrafficFailover, object_: str) -> bool:
-    """Whether the rule, as it is written now, still speaks of this route."""
+    """Whether the rule, as it is written now, still matches this route."""
     ref = named_ref(rule)
     if ref is not None:
         return object_ == ref.object

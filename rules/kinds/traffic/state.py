@@ -115,7 +115,7 @@ class RouteState:
     written: Mapping[str, int] | None = None
     """The weights of the last action, once they were carried out and while no other is asked for."""
     disturbed: Mapping[str, int] | None = None
-    """The weights that stood when somebody else changed them; None: nobody has since our last write."""
+    """The weights that stood when another writer changed them; None: nobody has since our last write."""
     primary_changed: bool = False
     """Its annotation has named another primary since our last write."""
     life: str = ""

@@ -42,7 +42,7 @@ def meant(
 
 
 def means(rule: WorkloadFailover, listed: Workload | WorkloadCopy) -> bool:
-    """Whether a rule speaks of this workload, by its name and by the labels that it has now."""
+    """Whether a rule matches this workload, by its name and by the labels that it has now."""
     return rule.policies is not None or any(
         meant(
             one, api_version=listed.api_version, kind=listed.kind, namespace=listed.namespace, name=listed.name,

@@ -119,7 +119,7 @@ def _by_cluster(policy: Policy, cluster: ClusterState, now: datetime) -> Evictio
         return None
     own = {key for key, clock in cluster.clocks.items() if runs(clock)}
     names = ", ".join(taint.key for taint in standing) or min(own)
-    # By whose taint the time is over: the cluster's own health, or what somebody else has put there.
+    # By whose taint the time is over: the cluster's own health, or what another writer has put there.
     others = [taint for taint in cluster.acute if taint.key not in own]
     by_others = leaves_at(others, with_defaults(policy.placement.cluster_tolerations))
     because = Because.CLUSTER_TAINTED if not own or by_others == at else Because.CLUSTER_UNHEALTHY

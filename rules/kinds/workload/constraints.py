@@ -2,7 +2,7 @@
 or label.
 
 One that was broken already is not broken further. Karmada's scheduler looks at clusters and regions only, and passes
-both over for static weights; a failover must not undo what somebody has arranged.
+both over for static weights; a failover must not undo what a person has arranged.
 """
 
 from __future__ import annotations

@@ -129,7 +129,7 @@ def _replaced(state: WorkloadState) -> int:
 
 
 def _gone(state: WorkloadState, name: str) -> WorkloadState:
-    """The old copy is gone, by an action or by somebody's hand: the workload has left the cluster."""
+    """The old copy is gone, by an action or by a person's hand: the workload has left the cluster."""
     move = state.moves[name]
     if move.purge_mode == "Directly":
         return state  # it went first: the move ends when its replacement is placed

@@ -89,7 +89,7 @@ def _named(rule: WorkloadFailover, namespace: str, kind: str, name: str) -> bool
 
 
 def covers(rule: WorkloadFailover, object_: str) -> bool:
-    """Whether the rule, as it is written now, still speaks of this workload."""
+    """Whether the rule, as it is written now, still matches this workload."""
     if object_ == CLUSTER_INVENTORY:
         return True
     *namespace, kind, name = object_.split("/")

@@ -26,7 +26,7 @@ def system_taint(ready: Health | None) -> str | None:
 
 
 def with_defaults(tolerations: Sequence[Toleration]) -> tuple[Toleration, ...]:
-    """Add the two default tolerations, each where nothing here speaks of its key."""
+    """Add the two default tolerations, each where nothing here is about its key."""
     missing = [
         Toleration(key=key, operator="Exists", effect="NoExecute", toleration_seconds=DEFAULT_SECONDS)
         for key in (NOT_READY, UNREACHABLE)

@@ -75,7 +75,7 @@ def owner(rule: ZoneIsolation, _object: str) -> str:
 
 
 def covers(rule: ZoneIsolation, object_: str) -> bool:
-    """Whether the rule still speaks of this cluster."""
+    """Whether the rule still matches this cluster."""
     return object_ == rule.object
 
 

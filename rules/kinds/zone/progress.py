@@ -43,7 +43,7 @@ from rules.limits.backoff import FAILURES_MAX
 from rules.rulefile.isolation import OnExpiry, ZoneIsolation
 
 PENDING_MAX = timedelta(minutes=15)
-"""How long a start that somebody has asked for waits for its guards."""
+"""How long a start that a person has asked for waits for its guards."""
 ROUNDS_MAX = 100
 
 
@@ -130,7 +130,7 @@ def request_of(rule: ZoneIsolation, group: ZoneGroup, isolation: Isolation, now:
 
 
 def _well_again(rule: ZoneIsolation, group: ZoneGroup, state: ZoneState) -> ZoneState:
-    """A zone that somebody has brought back is the rule's again once it was well."""
+    """A zone that a person has brought back is the rule's again once it was well."""
     well = {
         zone
         for zone in state.left_open

@@ -36,7 +36,7 @@ class Move(StrEnum):
     HOME = "Home"
     """It comes back to it."""
     BETWEEN = "Between"
-    """It stays on the same side: other secondaries, a step of a gradual return, somebody else's write undone."""
+    """It stays on the same side: other secondaries, a step of a gradual return, another writer's write undone."""
 
 
 @dataclass(slots=True)

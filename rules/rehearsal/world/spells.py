@@ -85,7 +85,7 @@ class SignalTimeline:
         return max((spells[-1].last for spells in self.signals(target, names).values() if spells), default=0.0)
 
     def ever(self, target: str, names: Sequence[str] | None, health: Health, since: float) -> bool:
-        """Whether anybody has said so, for a moment or longer."""
+        """Whether any source has said so, for a moment or longer."""
         spells = [spell for said in self.signals(target, names).values() for spell in said]
         return any(spell.status is health and (spell.last > since or not since) for spell in spells)
 

@@ -114,7 +114,7 @@ def _zone_work(rule: ZoneIsolation, dice: SeededRandom, seconds: float) -> Itera
     while second < seconds:
         zone, force = dice.pick(rule.zones).name, dice.chance(0.2)
         yield second, _isolate(rule, zone, "bob", second, force=force)
-        if dice.chance(0.3):  # somebody else asks for another zone at the same time
+        if dice.chance(0.3):  # another writer asks for another zone at the same time
             yield second + 20, _isolate(rule, dice.pick(rule.zones).name, "eve", second + 20)
         second += dice.between(60, 2 * 3600)
         yield second, FailbackZone(rule=rule.name, zone=zone, by="bob", reason="INC-7", observed_at=at_(second))

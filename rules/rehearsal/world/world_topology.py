@@ -1,4 +1,4 @@
-"""Who is in a world: from the rules alone, the things that they are about, and who speaks of them.
+"""Who is in a world: from the rules alone, the things that they are about, and which sources are about them.
 
 What the files name is taken as it is; what they only describe, by patterns, labels and selectors, is given names.
 """

@@ -1,4 +1,4 @@
-"""Who speaks of which targets, and who listens: what sources could feed, and what rules wait for."""
+"""Which sources are about which targets, and who listens: what sources could feed, and what rules wait for."""
 
 from __future__ import annotations
 
