@@ -62,7 +62,7 @@ def test_a_rehearsing_rule_may_only_tell_people() -> None:
         (weights(), {"mode": "Off"}, "Off"),
         (tell("web", "ops"), {"mode": "Off"}, "Off"),
         (tell("web", "ops", "others"), {}, "does not notify others"),
-        (weights(name="other"), {}, "does not speak of"),
+        (weights(name="other"), {}, "does not match"),
         (weights(name="other", object_="east/shop/TrafficSplit/web"), {}, "would write to"),
         (weights("oncall"), {}, "never asks for"),
         (zone(), {}, "never asks for"),

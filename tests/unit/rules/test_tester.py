@@ -377,7 +377,7 @@ def test_a_test_can_say_of_a_command_whatever_people_can() -> None:
     ("keys", "says"),
     [
         ({"expect": [{"absent": {}}]}, "expect[0].absent: needs a key that says what is absent"),
-        ({"expect": [{"absent": {"held": "Paused"}, "at": 5}]}, "expect[0]: stands alone"),
+        ({"expect": [{"absent": {"held": "Paused"}, "at": 5}]}, "expect[0]: goes alone"),
         ({"expect": [{"absent": {"held": "Paused"}, "held": "Paused"}]}, "expect[0]: needs either action or held, or"),
         ({"expect": [{"absent": {"held": "Paused", "since": 5, "until": 4}}]}, "absent.until: must be 5 (since) or"),
         ({"expect": [{"absent": {"held": "Paused", "rule": "wbe"}}]}, "no rule 'wbe' in ruleFiles; did you mean web?"),
