@@ -26,7 +26,7 @@ class Observation(Message):
     """Unknown because an alert was resolved without proof. A signal that was Unhealthy too settles it by Healthy."""
     gone: bool = False
     """Unknown because the object behind the target was deleted, which is proven: it is not silent, it is no more."""
-    labels: dict[str, Text] = Field(default_factory=dict)
+    labels: dict[str, Text] = Field(default_factory=dict, json_schema_extra={"default": {}})
     source: Annotated[str, StringConstraints(max_length=253)] = ""
     """The source that can be asked to look again (`bus.subjects.refresh`). Empty: none can, and what it says holds for
     `valid_seconds`."""

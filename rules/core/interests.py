@@ -35,6 +35,9 @@ class Interest:
     same are asked once. Without it the kind says which objects a fact concerns."""
     subscribed: bool = False
     """Whether the groups there have said which of these facts they hear."""
+    label: tuple[str, str] | None = None
+    """Of these facts, those without this label concern no group but one that is there already. None: labels make no
+    difference. Only routes are asked for theirs."""
 
 
 def path_of(fact: Fact) -> Path:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import heapq
 import sys
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from datetime import datetime
 from typing import Any
 
@@ -22,6 +22,7 @@ from bus.messages import (
     Pause,
     Reject,
     Resume,
+    Route,
     Statement,
 )
 from rules.core.group import Group, updated
@@ -40,7 +41,7 @@ from rules.engine.subscriptions import Key, Subscriptions
 from rules.rulefile.model import Rule
 from rules.rulefile.targets import matches
 
-"""Facts have no subclasses. `isinstance` of a pydantic model asks its metaclass, for each class that it is not."""
+_NONE: Set[str] = frozenset()
 
 
 class GroupStore:
@@ -54,6 +55,8 @@ class GroupStore:
         self._mine = mine
         self._groups: dict[Key, Group] = {}
         self._of_rule: dict[str, set[Key]] = defaultdict(set)
+        self._rules_of: dict[str, set[str]] = {}
+        """By object, the rules that have a group of it."""
         self._watching = Subscriptions(routing)
         self._alarms: list[tuple[datetime, Key]] = []
         self._lacking: set[Key] = set()
@@ -124,7 +127,7 @@ class GroupStore:
             (key in self._groups or self._may_open(rule, key[1], fact)) and self._watching.gained(key, fact)
             for fact in facts
             if type(fact) in subscribing()
-            for rule, objects in self._routing.concerned(fact)
+            for rule, objects in self._routing.concerned(fact, self._there(fact))
             for key in ((rule.name, object_) for object_ in objects)
         )
 
@@ -249,7 +252,9 @@ class GroupStore:
         before = self._groups.get(key)
         self._watching.keep(group, before)
         self._groups[key] = group
-        self._of_rule[group.rule].add(key)
+        if before is None:
+            self._of_rule[group.rule].add(key)
+            self._rules_of.setdefault(group.object, set()).add(group.rule)
         if group.next_deadline is not None and (before is None or before.next_deadline != group.next_deadline):
             heapq.heappush(self._alarms, (group.next_deadline, key))
 
@@ -269,7 +274,7 @@ class GroupStore:
                 return  # of a rule that is no more, or at rest: nothing of it is left behind
             case Command() if self._routing.everywhere(fact):
                 yield from list(self._of_rule.get(fact.rule, ()))
-        for rule, objects in self._routing.concerned(fact):
+        for rule, objects in self._routing.concerned(fact, self._there(fact)):
             for object_ in objects:
                 key = (rule.name, object_)
                 if kind_of(rule).leaves(rule, self._groups.get(key), fact):
@@ -281,6 +286,9 @@ class GroupStore:
                     self._open(*key)
                 yield key
 
+    def _there(self, fact: Fact) -> Set[str]:
+        return self._rules_of.get(fact.object, _NONE) if isinstance(fact, Route) else _NONE
+
     def _may_open(self, rule: Rule, object_: str, fact: Fact) -> bool:
         return self._mine(rule.name, scope_of(rule, object_)) and kind_of(rule).creates_group(rule, fact)
 
@@ -290,6 +298,9 @@ class GroupStore:
     def _drop(self, key: Key) -> None:
         if self._groups.pop(key, None) is not None:
             self._of_rule[key[0]].discard(key)
+            self._rules_of[key[1]].discard(key[0])
+            if not self._rules_of[key[1]]:
+                del self._rules_of[key[1]]
             self._lacking.discard(key)
             self.dropped.add(key)
             self._watching.forget(key)

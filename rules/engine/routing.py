@@ -21,6 +21,7 @@ from bus.messages import (
     Pause,
     Reject,
     Resume,
+    Route,
 )
 from rules.core.index import Index, Path, pattern_of
 from rules.core.interests import path_of
@@ -61,15 +62,22 @@ class Routing:
         addresses: Index[tuple[str, Scope | None]] = Index()
         homes: Index[tuple[str, Scope | None]] = Index()
         concerned: Index[str] = Index()
+        labelled: Index[str] = Index()
+        self._by_label: set[str] = set()
+        """Rules that facts with a certain label concern, and others only where a group is there."""
         for rule in self.rules.values():
             shared = kind_of(rule).shares_home(rule)
             for one in kind_of(rule).interests(rule):
                 addresses.add(one.facts, (rule.name, one.scope))
-                if not one.subscribed:
+                if one.label is not None:
+                    labelled.add((*one.label, *one.facts), rule.name)
+                    self._by_label.add(rule.name)
+                elif not one.subscribed:
                     concerned.add(one.facts, rule.name)
                 homes.add(one.facts, ("" if shared and one.scope is not None else rule.name, one.scope))
         self._addressed = lru_cache(PATHS_MAX)(addresses.find)
         self._concerned = lru_cache(PATHS_MAX)(concerned.find)
+        self._labelled = labelled.find
         self._at_home = lru_cache(PATHS_MAX)(homes.find)
 
     @classmethod
@@ -126,9 +134,17 @@ class Routing:
     def _home(self, rule: str, scope: str) -> Home:
         return self.home(rule, scope) if rule else ("", scope)
 
-    def concerned(self, fact: Fact) -> Iterator[tuple[Rule, Iterable[str]]]:
-        """Give the rules whose kinds name the objects that a fact concerns, and these objects."""
-        for name in self._concerned(path_of(fact)):
+    def concerned(self, fact: Fact, there: Set[str] = frozenset()) -> Iterator[tuple[Rule, Iterable[str]]]:
+        """Give the rules whose kinds name the objects that a fact concerns, and these objects.
+
+        `there`: rules that have a group of this object; those go by its labels no more.
+        """
+        path = path_of(fact)
+        names = self._concerned(path)
+        if self._by_label and isinstance(fact, Route):
+            found = {name for label in fact.labels.items() for name in self._labelled((*label, *path))}
+            names = (*names, *sorted(found | (there & self._by_label)))
+        for name in names:
             rule = self.rules[name]
             if not self.is_passed_over(rule, fact):
                 yield rule, kind_of(rule).objects(rule, fact)

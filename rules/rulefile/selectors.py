@@ -22,11 +22,19 @@ def matches(selector: str, labels: Mapping[str, str]) -> bool:
     return all(holds(requirement, labels) for requirement in parsed(selector))
 
 
+def wanted_label(selector: str) -> tuple[str, str] | None:
+    """Give a label, key and value, that all have which are selected; None: the selector names none."""
+    for key, operator, values in parsed(selector):
+        if operator == "in" and len(values) == 1:
+            return key, min(values)
+    return None
+
+
 Requirement = tuple[str, str, frozenset[str]]
 """Key, operator (in, notin, exists, absent) and values."""
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=16_384)
 def parsed(selector: str) -> tuple[Requirement, ...]:
     """Give the requirements as (key, operator, values). Raises BadSelector."""
     parts = [part.strip() for part in _COMMA.split(selector)]

@@ -18,6 +18,7 @@ from rules.kinds.traffic.state import TrafficGroup
 from rules.rulefile.model import OnAllDown, TrafficFailover
 from rules.rulefile.route_fleet import namespace_in, of_object, places
 from rules.rulefile.selectors import matches as selected
+from rules.rulefile.selectors import wanted_label
 
 PARTS = 3
 """Slashes in the object of a route."""
@@ -61,7 +62,7 @@ def interests(rule: TrafficFailover) -> Iterable[Interest]:
     route, in_ = rule.route, any_of(rule.route.namespace)
     if ref is None:
         called = (route.cluster, route.called, in_, ANY, repr(route.rule))
-        yield Interest(("Route", *called), _Listed())
+        yield Interest(("Route", *called), _Listed(), label=wanted_label(route.selector or ""))
         for template in sorted({one.target for one in rule.backends or () if one.target is not None}):
             yield Interest(_filled(template), _Templated(route.cluster, template, route.namespace), subscribed=True)
     else:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from rules.core.group import Group
 from rules.engine.groups import GroupStore
 from rules.engine.routing import Routing
 from rules.kinds.traffic.state import TrafficState
 from rules.kinds.workload.state import WorkloadState
 from rules.rehearsal.simulation import at
+from rules.rulefile.selectors import wanted_label
 from tests.unit.rules.builders import Event, failover, healthy, moves, paused, route, rule_set, unhealthy
 
 LABEL = {"failover.linkerd.io/controlled-by": "linkerd-failover"}
@@ -160,3 +163,27 @@ def test_a_group_of_another_rule_of_the_route_is_not_carried_over() -> None:
         again = of_rule(other, *stored)
         assert dict(again.groups) == {}
         assert again.dropped == {("web", "east/shop/HTTPRoute/web#0")}
+
+
+@pytest.mark.parametrize(
+    ("selector", "wanted"),
+    [
+        ("app=web", ("app", "web")),
+        ("tier,app!=x,app==web", ("app", "web")),
+        ("app in (web)", ("app", "web")),
+        ("app in (web, api)", None),
+        ("!old,app", None),
+        ("app!=web", None),
+    ],
+)
+def test_rules_are_found_by_a_label_that_all_have_which_they_select(
+    selector: str, wanted: tuple[str, str] | None
+) -> None:
+    """Also by those that name none, and when the label is lost: a group that is there hears of its route."""
+    assert wanted_label(selector) == wanted
+    routing = Routing.of(rule_set(selecting(selector=selector) | {"name": "one"}))
+    for labels in ({"app": "web", "tier": "a"}, {"x": "y"}, {}):
+        _, fact = labelled(labels=labels)
+        is_found = wanted is None or wanted in labels.items()
+        assert [rule.name for rule, _ in routing.concerned(fact)] == ["one"] * is_found
+        assert [rule.name for rule, _ in routing.concerned(fact, {"one", "two"})] == ["one"]
