@@ -71,8 +71,10 @@ def outlook(group: Group, targets: Iterable[str], rule: Rule, reader: Reader) ->
     members = group.members
     deadline = end = None
     unheard = False
-    for target in targets:
-        ahead = deadlines(members[target], rule, reader)
+    for member in members.values() if targets is members else [members[target] for target in targets]:
+        ahead: Deadlines | None = getattr(member, "kept", None)
+        if ahead is None or ahead.rule is not rule or ahead.reader is not reader:
+            ahead = deadlines(member, rule, reader)
         if ahead.deadline is not None and (deadline is None or ahead.deadline < deadline):
             deadline = ahead.deadline
         if ahead.window_end is not None and (end is None or ahead.window_end < end):

@@ -24,6 +24,7 @@ from rules.engine.debounce import debounce, touched
 from rules.engine.evidence import Lack, ended, outdated, present, requeue_at, silent
 from rules.engine.guard import guard
 from rules.engine.known_kinds import kind_of
+from rules.engine.news import is_news
 from rules.engine.notifications import notify
 from rules.engine.observe import NON_FAILURES, observe_all
 from rules.engine.outbox import enqueue
@@ -72,16 +73,19 @@ class Decision:
 
 def decide(
     rule: Rule, group: Group, facts: Sequence[Fact], now: datetime, shared_group: Group | None = None,
-    file_guards: Sequence[FileGuard] = (), *, known: bool = True, reader: Reader = ALWAYS,
+    file_guards: Sequence[FileGuard] = (), *, known: bool = True, reader: Reader = ALWAYS, digest: str | None = None,
+    position: int = 0,
 ) -> Decision:  # fmt: skip
     """Decide for one group. Facts that share an instant are one step, so that half a picture moves nothing.
 
     `now` must not be before the moment of the last decision; facts may be late, doubled, and in any order. `around`:
     what groups of this rule know together, where its kind has such a thing. `file_guards`: those of all rule files.
     `known`: whether all is known that came in before `now`; otherwise nothing is asked for, only taken note of, and
-    the group is to be decided again as soon as it is. `reader`: who has read the facts.
+    the group is to be decided again as soon as it is. `reader`: who has read the facts. `digest`, `position`: of the
+    rule and the newest fact, to be kept with the group; without them, those that it has stay.
     """
     before = group
+    digest, position = group.digest if digest is None else digest, max(position, group.position)
     kind = kind_of(rule)
     own = group.rule.startswith("@")
     # Before the facts, so that no command is refused for a pause that is over; after them, for one that is heard late.
@@ -89,13 +93,13 @@ def decide(
     ahead = outlook(group, touched(group, now, before), rule, reader)
     group = kind.advance(rule, debounce(rule, _in_mode(rule, group), now, before, reader, ahead), shared_group, now)
     if rule.mode is Mode.OFF:
-        return Decision(
-            replace(
-                group, outbox=(), held=None, next_deadline=_next_deadline(rule, group, None, now, before, reader, ahead)
-            )
-        )
+        moment = _next_deadline(rule, group, None, now, before, reader, ahead)
+        group = replace(group, outbox=(), held=None, next_deadline=moment, digest=digest, position=position)
+        return Decision(group, news=is_news(before, group, kind.without_dates))
     if not known:
-        return Decision(replace(group, next_deadline=now), emits=tuple(kind.emits(rule, before, group, facts, now)))
+        group = replace(group, next_deadline=now, digest=digest, position=position)
+        emits = tuple(kind.emits(rule, before, group, facts, now))
+        return Decision(group, emits=emits, news=is_news(before, group, kind.without_dates))
     quiet = group.members is ahead.members and ahead.is_quiet(now) and not ahead.unheard
     lacks = () if own or quiet else tuple(ended(rule, group, now, reader))
     group, desired, actions, emits, missing = _asked(rule, group, shared_group, now, file_guards, reader)
@@ -116,12 +120,13 @@ def decide(
     for why in [*(action for action in actions if action.id not in asked), *([begins] if begins else [])]:
         group, told = notify(rule, group, why, now)
         news += told
-    group = updated(group, next_deadline=_next_deadline(rule, group, desired.requeue_at, now, before, reader, ahead))
+    moment = _next_deadline(rule, group, desired.requeue_at, now, before, reader, ahead)
+    group = updated(group, next_deadline=moment, digest=digest, position=position)
     because = _sentences(group) if actions or begins else ()
     emits = (*emits, *kind.emits(rule, before, group, facts, now))
-    return Decision(
-        group, (*actions, *news), begins, because, emits, lacks, DecisionInput(before, facts, now, shared_group, reader)
-    )
+    seen = DecisionInput(before, facts, now, shared_group, reader)
+    changed = is_news(before, group, kind.without_dates)
+    return Decision(group, (*actions, *news), begins, because, emits, lacks, seen, changed)
 
 
 def _asked(

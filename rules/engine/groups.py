@@ -28,11 +28,9 @@ from bus.messages import (
 from rules.core.group import Group, updated
 from rules.core.kind import RuleKind
 from rules.core.reader import ALWAYS
-from rules.core.values import replace
 from rules.engine.decide import Decision, decide
 from rules.engine.evidence import Confirmation, Lack, confirmed
 from rules.engine.known_kinds import is_kept, is_of, kind_of, new_group, subscribing
-from rules.engine.news import is_news
 from rules.engine.outbox import same
 from rules.engine.pauses import PAUSES, Pauses, paused_by
 from rules.engine.retention import as_it_counts, covers, mended
@@ -41,6 +39,8 @@ from rules.engine.subscriptions import Key, Subscriptions
 from rules.rulefile.model import Rule
 from rules.rulefile.targets import matches
 
+ALARMS_MIN = 1000
+"""So many alarms, and twice as many as there are groups, are kept before those are forgotten that count no more."""
 _NONE: Set[str] = frozenset()
 
 
@@ -232,12 +232,11 @@ class GroupStore:
     def _decide(self, key: Key, facts: Sequence[Fact], now: datetime, position: int, *, known: bool) -> Decision:
         group, shared_group = self._groups[key], self._shared_group(key)
         rule, guards = self._routing.rules[key[0]], self._routing.guards_of(key[0])
-        decision = decide(rule, group, facts, now, shared_group, guards, known=known, reader=self.reader)
-        decided = updated(
-            decision.group, digest=self._routing.digest(key[0]), position=max(position, decision.group.position)
-        )
-        decision = replace(decision, group=decided, news=is_news(group, decided, kind_of(rule).without_dates))
-        self._keep(decided)
+        decision = decide(
+            rule, group, facts, now, shared_group, guards, known=known, reader=self.reader,
+            digest=self._routing.digest(key[0]), position=position,
+        )  # fmt: skip
+        self._keep(decision.group)
         (self._lacking.add if decision.lacks else self._lacking.discard)(key)
         return decision
 
@@ -257,6 +256,13 @@ class GroupStore:
             self._rules_of.setdefault(group.object, set()).add(group.rule)
         if group.next_deadline is not None and (before is None or before.next_deadline != group.next_deadline):
             heapq.heappush(self._alarms, (group.next_deadline, key))
+            if len(self._alarms) > ALARMS_MIN + 2 * len(self._groups):
+                self._tidy_alarms()
+
+    def _tidy_alarms(self) -> None:
+        """Forget the alarms that count no more: each word of a source moves one on, and it would stay till then."""
+        self._alarms = [(at, key) for key, group in self._groups.items() if (at := group.next_deadline) is not None]
+        heapq.heapify(self._alarms)
 
     def _concerned(self, fact: Fact) -> Iterator[Key]:
         match fact:

@@ -1,0 +1,18 @@
+"""When a book of groups looks again: one alarm for each group counts, however often it was moved on."""
+
+from __future__ import annotations
+
+from rules.engine.groups import ALARMS_MIN, GroupStore
+from rules.engine.routing import Routing
+from rules.rehearsal.simulation import at
+from tests.unit.rules.builders import healthy, notification, rule_set
+
+
+def test_alarms_that_were_moved_on_are_not_kept_until_their_time() -> None:
+    book = GroupStore(Routing.of(rule_set(notification())))
+    for number in range(2 * ALARMS_MIN):
+        when, fact = healthy("a", at=number, stale_seconds=3600)
+        book.apply([fact], at(when))
+    assert len(book._alarms) <= ALARMS_MIN + 2 * len(book.groups)
+    [group] = book.groups.values()
+    assert book.next_alarm() == group.next_deadline == at(2 * ALARMS_MIN - 1 + 3600)
