@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from bus.messages import (
@@ -37,7 +37,8 @@ class Interest:
     """Whether the groups there have said which of these facts they hear."""
     label: tuple[str, str] | None = None
     """Of these facts, those without this label concern no group but one that is there already. None: labels make no
-    difference. Only routes are asked for theirs."""
+    difference. What was said of such an object before its group was there is heard when that opens, if the kind
+    `subscribes` to it."""
 
 
 def path_of(fact: Fact) -> Path:
@@ -59,6 +60,18 @@ def path_of(fact: Fact) -> Path:
             return ("AcquireRequest", fact.guard)
         case Command() | Outcome() | AcquireReply():
             return ("Rule", fact.rule)
+
+
+def object_of(fact: Fact) -> str | None:
+    """The object, as groups are called, that a fact is about, or of which it is about a copy; None: another sort."""
+    if isinstance(fact, Observation):
+        return fact.target.split("/", 2)[2] if fact.target.startswith("workload/") else None
+    return fact.object if isinstance(fact, Route | Workload | WorkloadCopy) else None
+
+
+def labels_of(fact: Fact) -> Mapping[str, str]:
+    """The labels of the object that a fact lists."""
+    return fact.labels if isinstance(fact, Route | Workload | WorkloadCopy) else {}
 
 
 def observed(targets: str) -> Pattern:

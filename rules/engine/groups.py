@@ -22,10 +22,10 @@ from bus.messages import (
     Pause,
     Reject,
     Resume,
-    Route,
     Statement,
 )
 from rules.core.group import Group, updated
+from rules.core.interests import object_of
 from rules.core.kind import RuleKind
 from rules.core.reader import ALWAYS
 from rules.engine.decide import Decision, decide
@@ -293,7 +293,8 @@ class GroupStore:
                 yield key
 
     def _there(self, fact: Fact) -> Set[str]:
-        return self._rules_of.get(fact.object, _NONE) if isinstance(fact, Route) else _NONE
+        object_ = object_of(fact)
+        return self._rules_of.get(object_, _NONE) if object_ is not None else _NONE
 
     def _may_open(self, rule: Rule, object_: str, fact: Fact) -> bool:
         return self._mine(rule.name, scope_of(rule, object_)) and kind_of(rule).creates_group(rule, fact)

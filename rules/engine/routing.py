@@ -21,10 +21,9 @@ from bus.messages import (
     Pause,
     Reject,
     Resume,
-    Route,
 )
 from rules.core.index import Index, Path, pattern_of
-from rules.core.interests import path_of
+from rules.core.interests import labels_of, path_of
 from rules.engine.known_kinds import implied, kind_of
 from rules.limits.limiters import GuardsByRule
 from rules.rulefile.guards import FileGuard
@@ -141,8 +140,8 @@ class Routing:
         """
         path = path_of(fact)
         names = self._concerned(path)
-        if self._by_label and isinstance(fact, Route):
-            found = {name for label in fact.labels.items() for name in self._labelled((*label, *path))}
+        if self._by_label:
+            found = {name for label in labels_of(fact).items() for name in self._labelled((*label, *path))}
             names = (*names, *sorted(found | (there & self._by_label)))
         for name in names:
             rule = self.rules[name]

@@ -7,7 +7,7 @@ or the grace is over; the old copy is purged. Directly evicts first and then pla
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
 
 from bus.messages import (
@@ -25,10 +25,11 @@ from bus.messages import (
     WorkloadRef,
 )
 from rules.core.desired import DesiredState
-from rules.core.index import ANY, MANY
+from rules.core.index import ANY, MANY, Pattern
 from rules.core.interests import Interest, any_of
-from rules.core.kind import RuleKind, itself, no, no_targets, none, not_asked, nothing, unchanged
+from rules.core.kind import RuleKind, itself, no, none, not_asked, nothing, unchanged
 from rules.core.reasons import Because, Held
+from rules.core.segments import encode_segment
 from rules.kinds.workload import causes as workload_causes
 from rules.kinds.workload import desired_placement as workload_wish
 from rules.kinds.workload import facts as workload_facts
@@ -37,7 +38,7 @@ from rules.kinds.workload import unreachable as workload_away
 from rules.kinds.workload.affinity import means
 from rules.kinds.workload.inventory import CLUSTER_INVENTORY as CLUSTER_INVENTORY
 from rules.kinds.workload.state import WorkloadGroup, WorkloadState, without_dates
-from rules.rulefile.workload import WorkloadFailover
+from rules.rulefile.workload import ResourceSelector, WorkloadFailover
 
 done, said, failed, reset = workload_facts.done, workload_facts.said, workload_away.failed, workload_facts.reset
 stirs = workload_census.stirs
@@ -48,10 +49,42 @@ def interests(rule: WorkloadFailover) -> Iterable[Interest]:
     yield Interest(("Cluster", MANY))
     yield Interest(("ClusterTaints", MANY))
     yield Interest(("Observation", "cluster", MANY))
-    named = [(any_of(one.namespace), one.kind, any_of(one.name)) for one in rule.resource_selectors]
-    for path in named if rule.policies is None else [(ANY, ANY, ANY)]:
-        yield Interest(("Workload", *path))
-        yield Interest(("Observation", "workload", ANY, *path))
+    if rule.policies is not None:
+        yield from _workloads((ANY, ANY, ANY), None)
+        return
+    for one in rule.resource_selectors:
+        yield from _workloads((any_of(one.namespace), one.kind, any_of(one.name)), _label(one))
+
+
+def _workloads(path: Pattern, label: tuple[str, str] | None) -> Iterator[Interest]:
+    yield Interest(("Workload", *path), label=label)
+    yield Interest(("Observation", "workload", ANY, *path), label=label)
+
+
+def _label(selector: ResourceSelector) -> tuple[str, str] | None:
+    """A label that all have which are selected; None: it selects by name, or names none."""
+    if selector.name is not None or selector.label_selector is None:
+        return None
+    return next(iter(selector.label_selector.match_labels.items()), None)
+
+
+def subscribes(rule: WorkloadFailover, object_: str, fact: Fact) -> frozenset[str]:
+    """The copies of a workload that is selected by its labels: they were not heard of before it was listed."""
+    if not isinstance(fact, Workload | WorkloadCopy) or not any(map(_label, rule.resource_selectors)):
+        return frozenset()
+    return _copies(object_, fact.clusters if isinstance(fact, Workload) else (fact.cluster,))
+
+
+def subscribed(rule: WorkloadFailover, before: WorkloadGroup | None, group: WorkloadGroup) -> frozenset[str] | None:
+    """Those that it has heard of, as long as they stay the same."""
+    if before is not None and before.state.copies is group.state.copies:
+        return None
+    selects = group.object != CLUSTER_INVENTORY and any(map(_label, rule.resource_selectors))
+    return _copies(group.object, group.state.copies) if selects else None
+
+
+def _copies(object_: str, clusters: Iterable[str]) -> frozenset[str]:
+    return frozenset(f"workload/{encode_segment(name)}/{object_}" for name in clusters)
 
 
 def objects(rule: WorkloadFailover, fact: Fact) -> Iterable[str]:
@@ -193,9 +226,9 @@ KIND: RuleKind[WorkloadFailover, WorkloadState] = RuleKind(
     creates_group=opens,
     leaves=no,
     everywhere=no,
-    subscribed=none,
-    subscribing=(),
-    subscribes=no_targets,
+    subscribed=subscribed,
+    subscribing=(Workload, WorkloadCopy),
+    subscribes=subscribes,
     owner=itself,
     written=written,
     scope=scope,

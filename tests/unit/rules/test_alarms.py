@@ -11,7 +11,7 @@ from tests.unit.rules.builders import healthy, notification, rule_set
 def test_alarms_that_were_moved_on_are_not_kept_until_their_time() -> None:
     book = GroupStore(Routing.of(rule_set(notification())))
     for number in range(2 * ALARMS_MIN):
-        when, fact = healthy("a", at=number, stale_seconds=3600)
+        when, fact = healthy("a", at=number, stale=3600)
         book.apply([fact], at(when))
     assert len(book._alarms) <= ALARMS_MIN + 2 * len(book.groups)
     [group] = book.groups.values()

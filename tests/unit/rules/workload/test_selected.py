@@ -109,3 +109,26 @@ def test_that_it_is_left_alone_is_remembered() -> None:
     group = decide(rule, Group("nginx", OBJECT, WorkloadState()), facts, at_(10)).group
     assert not group.state.meant
     assert load(dump(group)) == group
+
+
+@pytest.mark.parametrize("listed", [together, alone])
+def test_what_was_said_of_a_copy_before_it_was_listed_counts(listed: Any) -> None:
+    """The rule hears of a workload from when on it is listed with its label, and then of what was said before."""
+    bad = copy("m1", "Unhealthy", at=20)
+    before = acts(SELECTING, *WELL, bad, listed(YES, at=25))
+    assert before == acts(SELECTING, *WELL, listed(YES, at=0), bad)
+    assert [what[1] for what in before] == ["Place", "Evict"]
+
+
+def test_no_rule_has_a_group_of_what_it_does_not_select() -> None:
+    book = GroupStore(Routing.of(rule_set(SELECTING)))
+    story = [copy("m1", "Unhealthy", at=1), together({"failover": "no"}, at=2), alone({}, at=3)]
+    for when, fact in story:
+        book.apply([fact], at_(when))
+    assert not [key for key in book.groups if key[1] == OBJECT]
+    when, fact = together(YES, at=4)
+    book.apply([fact], at_(when))
+    [group] = [group for key, group in book.groups.items() if key[1] == OBJECT]
+    assert {target: member.status.value for target, member in group.members.items()} == {
+        f"workload/m1/{OBJECT}": "Unhealthy"
+    }
