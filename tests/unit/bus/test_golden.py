@@ -23,7 +23,11 @@ ENVELOPED = [path for path in FILES if path.stem.partition("-")[0] not in BARE]
 
 def _defaults(kind: type[Message]) -> dict[str, Any]:
     fields = kind.model_fields.values()
-    return {str(one.alias): to_jsonable_python(one.get_default()) for one in fields if not one.is_required()}
+    return {
+        str(one.alias): to_jsonable_python(one.get_default(call_default_factory=True))
+        for one in fields
+        if not one.is_required()
+    }
 
 
 @pytest.mark.parametrize("path", ENVELOPED, ids=lambda path: path.stem)
