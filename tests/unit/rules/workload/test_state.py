@@ -84,7 +84,8 @@ def test_state_that_a_carrier_lists_for_all_copies_together_counts_as_well() -> 
 
 
 @pytest.mark.parametrize(
-    ("values", "words"), [({}, "nobody has told"), ({JOB: "a"}, ".replicas"), ({**ALL, JOB: "no label!"}, "no label")]
+    ("values", "words"),
+    [({}, "no source has read"), ({JOB: "a"}, ".replicas"), ({**ALL, JOB: "no label!"}, "no label")],
 )
 def test_a_copy_does_not_leave_without_its_state_and_leaves_when_it_is_told(values: dict[str, str], words: str) -> None:
     events = [held_copy("m1", 2, at=0), told(values, at=1)]
