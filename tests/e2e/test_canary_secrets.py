@@ -28,6 +28,7 @@ from tests.e2e.processes import Child
 from tests.e2e.service import Service
 from tests.e2e.waiting import until
 from tests.ports import free_port
+from tests.serving import serving
 
 RULES = """
 apiVersion: reactor/v1
@@ -122,12 +123,11 @@ async def peering() -> AsyncIterator[tuple[Peer, str, int]]:
     app.router.add_route("*", "/{rest:.*}", peer.answer)
     runner = web.AppRunner(app, access_log=None)
     await runner.setup()
-    mail = await asyncio.start_server(peer.mail, "127.0.0.1", 0)
     try:
-        await web.TCPSite(runner, "127.0.0.1", 0).start()
-        yield peer, f"http://127.0.0.1:{runner.addresses[0][1]}", mail.sockets[0].getsockname()[1]
+        async with serving(peer.mail) as mail_port:
+            await web.TCPSite(runner, "127.0.0.1", 0).start()
+            yield peer, f"http://127.0.0.1:{runner.addresses[0][1]}", mail_port
     finally:
-        mail.close()
         await runner.cleanup()
 
 

@@ -20,6 +20,7 @@ from reactor.demo.demo_world import DemoWorld, world
 from reactor.process.app import App
 from reactor.runtime.clock import Clock
 from reactor.settings.tracing_settings import Tracing
+from tests.serving import serving
 
 TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
 TRACEPARENT = f"00-{TRACE}-00f067aa0ba902b7-01"
@@ -123,16 +124,11 @@ async def test_a_collector_that_hangs_or_is_away_holds_up_neither_work_nor_the_e
     async def hang(_: asyncio.StreamReader, __: asyncio.StreamWriter) -> None:
         await asyncio.Event().wait()
 
-    server = await asyncio.start_server(hang, "127.0.0.1", 0)
-    url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1/traces"
-    settings = shop.settings().model_copy(update={"tracing": Tracing.model_validate({"url": url})})
-    try:
-        async with asyncio.timeout(WITHIN):
-            async with App(settings) as app:
-                await post(app, shop.alert(firing=True))
-                while not any(
-                    write.manager == "alert-reactor" for write in shop.emulator.writes.effective("trafficsplits")
-                ):
-                    await asyncio.sleep(0.05)
-    finally:
-        server.close()
+    async with serving(hang) as port, asyncio.timeout(WITHIN):
+        tracing = Tracing.model_validate({"url": f"http://127.0.0.1:{port}/v1/traces"})
+        async with App(shop.settings().model_copy(update={"tracing": tracing})) as app:
+            await post(app, shop.alert(firing=True))
+            while not any(
+                write.manager == "alert-reactor" for write in shop.emulator.writes.effective("trafficsplits")
+            ):
+                await asyncio.sleep(0.05)

@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from email import message_from_bytes, policy
 from email.message import EmailMessage
 
+from tests.serving import serving
+
 
 @dataclass
 class Mail:
@@ -123,9 +125,5 @@ async def smtp(
 ) -> AsyncIterator[SmtpServer]:
     """Serve while the block runs; `implicit`: TLS from the first byte, else by STARTTLS where there is `tls`."""
     made = SmtpServer(tls=None if implicit else tls, password=password, drips=drips)
-    server = await asyncio.start_server(made.serve, "127.0.0.1", 0, ssl=tls if implicit else None)
-    made.port = server.sockets[0].getsockname()[1]
-    try:
+    async with serving(made.serve, ssl=tls if implicit else None) as made.port:
         yield made
-    finally:
-        server.close()

@@ -19,6 +19,7 @@ from reactor.settings.balancers import HAProxySettings as Settings
 from tests.e2e.haproxy import HAProxy
 from tests.integration.actions.balancing import Crash, Meddled, once, set_weights
 from tests.ports import free_port
+from tests.serving import serving
 
 HOME, AWAY = {"here": 1, "there": 0}, {"here": 0, "there": 1}
 NOBODY = {"here": "127.0.0.1:1", "there": "127.0.0.1:2", "spare": "127.0.0.1:3"}
@@ -173,12 +174,8 @@ async def test_a_server_on_tcp_that_answers_oddly_or_never_holds_nobody_up(
         served.set()
 
     served = asyncio.Event()
-    server = await asyncio.start_server(serve, "127.0.0.1", 0)
-    host, port = server.sockets[0].getsockname()[:2]
-    settings = Settings(kind="HAProxy", address=f"{host}:{port}", backend="web", timeout_seconds=0.5)
-    try:
+    async with serving(serve) as port:
+        settings = Settings(kind="HAProxy", address=f"127.0.0.1:{port}", backend="web", timeout_seconds=0.5)
         with pytest.raises(error, match=why):
             await Client("edge", settings).read()
         await served.wait()
-    finally:
-        server.close()

@@ -19,6 +19,7 @@ from reactor.workbench.doctor.finding import Finding
 from rules.loader import examine
 from tests.e2e.shop import Shop
 from tests.integration.against.test_clusters import RULES
+from tests.serving import serving
 
 SECONDS = 60.0
 """More than any of these servers takes, on a crowded machine too."""
@@ -68,9 +69,7 @@ async def test_a_prometheus_that_never_answers_holds_up_no_cluster(emulator: Emu
         await reader.read()  # until it is given up
         writer.close()
 
-    server = await asyncio.start_server(silent, "127.0.0.1", 0)
-    async with server:
-        port = server.sockets[0].getsockname()[1]
+    async with serving(silent) as port:
         endpoint = {"url": f"http://127.0.0.1:{port}", "timeoutSeconds": 1}
         found = await asked(emulator, tmp_path, prometheus={"main": endpoint})
     assert taken.is_set()

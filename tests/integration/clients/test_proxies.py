@@ -18,6 +18,7 @@ from reactor.clients.instant_queries import QueryFailed
 from reactor.clients.prometheus_api import Prometheus
 from reactor.runtime.errors import Retryable
 from reactor.settings.model import Endpoint, Notifier, Settings
+from tests.serving import serving
 
 NOWHERE = "http://nobody.invalid:9090"
 
@@ -39,15 +40,14 @@ class Proxy:
 @pytest.fixture
 async def proxy(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Proxy]:
     made = Proxy()
-    server = await asyncio.start_server(made.answer, "127.0.0.1", 0)
-    made.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
-    for name in ("HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"):
-        monkeypatch.setenv(name, made.url)
-    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
-        monkeypatch.setenv(name, "none")
-    monkeypatch.setenv("AWS_ENDPOINT_URL", NOWHERE)
-    yield made
-    server.close()
+    async with serving(made.answer) as port:
+        made.url = f"http://127.0.0.1:{port}"
+        for name in ("HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"):
+            monkeypatch.setenv(name, made.url)
+        for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+            monkeypatch.setenv(name, "none")
+        monkeypatch.setenv("AWS_ENDPOINT_URL", NOWHERE)
+        yield made
 
 
 def endpoint(**more: Any) -> Endpoint:

@@ -32,6 +32,7 @@ from rules.rulefile.sources import (
 )
 from tests.clock import HandClock
 from tests.integration.sources.conftest import Heard
+from tests.serving import serving
 
 
 def tcp(port: int, name: str = "port", **more: Any) -> TcpProbe:
@@ -47,9 +48,8 @@ async def port() -> AsyncIterator[int]:
     async def greet(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.close()
 
-    server = await asyncio.start_server(greet, "127.0.0.1", 0)
-    yield server.sockets[0].getsockname()[1]
-    server.close()
+    async with serving(greet) as port:
+        yield port
 
 
 async def stop(tasks: list[asyncio.Task[None]]) -> None:

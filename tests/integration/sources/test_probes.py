@@ -8,6 +8,7 @@ import socket
 import ssl
 import subprocess
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from reactor.sources.probes.health_v1 import CHECK
 from reactor.sources.source_context import SourceContext
 from rules.rulefile.sources import GrpcProbe, HttpProbe, TcpProbe
 from tests.integration.sources.conftest import Heard, Running
+from tests.serving import serving
 
 TARGET = "service/east/shop/checkout"
 QUICK: dict[str, Any] = {
@@ -173,12 +175,12 @@ async def test_an_open_port_is_healthy_and_a_closed_one_is_not(
     async def greet(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.close()
 
-    server = await asyncio.start_server(greet, "127.0.0.1", 0)
-    port = server.sockets[0].getsockname()[1]
-    async with running(tcp_probe.run(TcpProbe(kind="TcpProbe", host="localhost", port=port, **QUICK), world)):
-        await heard.status(TARGET, Health.HEALTHY)
-        server.close()
-        await heard.status(TARGET, Health.UNHEALTHY)
+    async with AsyncExitStack() as open_port:
+        port = await open_port.enter_async_context(serving(greet))
+        async with running(tcp_probe.run(TcpProbe(kind="TcpProbe", host="localhost", port=port, **QUICK), world)):
+            await heard.status(TARGET, Health.HEALTHY)
+            await open_port.aclose()
+            await heard.status(TARGET, Health.UNHEALTHY)
 
 
 async def test_no_port_of_a_metadata_address_is_opened(world: SourceContext, heard: Heard, running: Running) -> None:
@@ -341,8 +343,7 @@ async def test_an_address_that_does_not_answer_hides_no_other_of_a_port(
     async def greet(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.close()
 
-    async with await asyncio.start_server(greet, "127.0.0.1", 0) as server:
-        port = server.sockets[0].getsockname()[1]
+    async with serving(greet) as port:
         silent(port)
         async with running(tcp_probe.run(TcpProbe(kind="TcpProbe", host="two.example", port=port, **PATIENT), world)):
             said = await heard.status(TARGET, Health.HEALTHY)

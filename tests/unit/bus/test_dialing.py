@@ -10,6 +10,7 @@ from nats.aio.client import Client
 
 from bus.errors import Unavailable
 from bus.jetstream.connection import Credentials, connect
+from tests.serving import serving
 
 INFO = b'INFO {"server_id":"x","version":"2.12.0","max_payload":1048576,"proto":1,"headers":true}\r\n'
 
@@ -30,10 +31,10 @@ async def test_a_cancellation_that_meets_an_error_is_not_lost(monkeypatch: pytes
         writer.close()
 
     monkeypatch.setattr(Client, step, refused_at_the_end)
-    server = await asyncio.start_server(greet, "127.0.0.1", 0)
-    url = f"nats://127.0.0.1:{server.sockets[0].getsockname()[1]}"
     patience = timedelta(seconds=0.05)
-    async with server, asyncio.timeout(10):
+    async with serving(greet) as port, asyncio.timeout(10):
         with pytest.raises(Unavailable, match="no NATS server at"):
-            async with connect(url, name="t", credentials=Credentials(), timeout=patience, patience=patience):
+            async with connect(
+                f"nats://127.0.0.1:{port}", name="t", credentials=Credentials(), timeout=patience, patience=patience
+            ):
                 pass
