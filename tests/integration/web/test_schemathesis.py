@@ -14,7 +14,7 @@ SECONDS = 45
 """At most so long: on a busy machine fewer questions are asked."""
 
 
-@pytest.mark.alone
+@pytest.mark.long
 async def test_the_api_answers_as_its_document_says_whatever_is_asked(start: Start, tmp_path: Path) -> None:
     scene = await start(users=True, viewersMax=1)
     await scene.ask_for_approval()
