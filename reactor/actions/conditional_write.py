@@ -20,6 +20,7 @@ from bus.messages import RouteRef
 from reactor.actions.guarded import connection_of
 from reactor.actions.outcomes import NotAsAsked, OutOfTime, Waited
 from reactor.actions.served_versions import forget, path_of
+from reactor.clients.changes import version_of
 from reactor.clients.copies import copy_of
 from reactor.clients.kubernetes_port import ApiUnavailable, JsonObject, KubeApi, NotFound
 from reactor.runtime.errors import ReactorError, Retryable
@@ -138,7 +139,7 @@ async def _held(api: KubeApi, route: RouteRef, kind: RouteKind) -> tuple[str, Js
     except ReactorError:
         return None  # whoever reads it is told
     copy = copy_of(connection_of(api), path)
-    return None if copy is None else (path, copy)
+    return (path, copy) if copy is not None and version_of(copy) else None  # without a version no write could test it
 
 
 async def _read(api: KubeApi, route: RouteRef, kind: RouteKind) -> tuple[str, JsonObject]:

@@ -43,6 +43,20 @@ async def test_an_old_copy_writes_nothing_and_the_route_is_read(
     assert (outcome.status, outcome.reason, our_writes(emulator)) == ("Refused", "Stale", 1)
 
 
+async def test_a_copy_without_a_version_is_not_written_on(
+    emulator: Emulator, east: EmulatedCluster, api: KubeApi
+) -> None:
+    """No write could test it: the route is read, which tells that a newer decision stands."""
+    east.create(split(STANDS))
+    known = held(east)
+    del known["metadata"]["resourceVersion"]
+    assert (await carry_out(api, set_weights(FAILOVER, generation=9), Clock())).wrote
+    east.patch("trafficsplits", "checkout", {"spec": {"backends": split(STANDS)["spec"]["backends"]}}, "shop")
+    with holding(api, COLLECTION, lambda _: known):
+        outcome = await carry_out(api, set_weights(FAILOVER, generation=8), Clock())
+    assert (outcome.status, outcome.reason, our_writes(emulator)) == ("Refused", "Stale", 1)
+
+
 async def test_that_nothing_is_to_be_done_is_read_and_not_concluded(
     emulator: Emulator, east: EmulatedCluster, api: KubeApi
 ) -> None:
