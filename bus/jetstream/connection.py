@@ -131,7 +131,10 @@ class Connection:
         try:
             async with asyncio.timeout(self.timeout):
                 await self.up.wait()
-            message = await self.client.request(f"$JS.API.{name}", json.dumps(request).encode(), timeout=self.timeout)
+            async with self._while_connected():
+                message = await self.client.request(
+                    f"$JS.API.{name}", json.dumps(request).encode(), timeout=self.timeout
+                )
         except NoRespondersError as error:
             raise Unavailable("JetStream does not answer: is it enabled, has its cluster a leader?") from error
         except (NatsTimeoutError, TimeoutError) as error:
@@ -142,6 +145,22 @@ class Connection:
         if error_ := answer.get("error"):
             raise ApiError(error_.get("err_code", 0), error_.get("description", "no description"))
         return answer
+
+    @asynccontextmanager
+    async def _while_connected(self) -> AsyncIterator[None]:
+        """Raise TimeoutError once the connection is lost: an answer to what was asked before does not come."""
+        losses = self.losses
+        async with asyncio.timeout(None) as limit:
+
+            def wake() -> None:
+                if self.losses != losses:
+                    limit.reschedule(asyncio.get_running_loop().time())
+
+            unwatch = self.watch(wake)
+            try:
+                yield
+            finally:
+                unwatch()
 
     async def on_lost(self) -> None:
         if self.up.is_set() and not self.client.leaving:

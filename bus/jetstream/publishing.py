@@ -115,9 +115,12 @@ class Publisher:
         if denied := self._denied(posts, indexes):
             self._connection.denied -= {subject.lower() for subject in denied}  # it may be allowed by now
 
-        def wake() -> None:
-            if self._denied(posts, indexes) and not current.done.done():
-                current.done.set_result(None)  # no answer will come
+        losses = self._connection.losses
+
+        def wake() -> None:  # where no answer will come
+            lost = self._connection.losses != losses
+            if (lost or self._denied(posts, indexes)) and not current.done.done():
+                current.done.set_result(None)
 
         unwatch = self._connection.watch(wake)
         try:

@@ -122,6 +122,25 @@ async def test_a_publish_in_flight_over_a_crash_is_stored_once(server: EmbeddedS
     assert bodies([*some, *rest]) == [one.body for one in messages]
 
 
+async def test_what_a_killed_server_did_not_answer_is_not_waited_for(server: EmbeddedServer) -> None:
+    """Neither before it is published again, nor before it is told: the time for an answer is a minute here."""
+    minute = timedelta(minutes=1)
+    async with JetStreamBus.connect(server.url, name="test", timeout=minute, patience=minute) as bus:
+        await provision(bus)
+        os.kill(server.pid, signal.SIGSTOP)
+        publishing = asyncio.create_task(bus.publish(fact(1)))
+        asking = asyncio.create_task(bus.connection.api("INFO", {}))
+        async with asyncio.timeout(30):
+            while not (bus._publisher._rounds and bus.connection.client._resp_map):
+                await asyncio.sleep(0)
+            await server.kill()
+            with pytest.raises(Unavailable):
+                await asking
+            await server.start()
+            await publishing
+        assert bodies(await bus.last_of_each(FACTS, subjects.facts(3))) == [b"1"]
+
+
 async def test_what_was_acknowledged_survives_a_crash(server: EmbeddedServer, jetstream: JetStreamBus) -> None:
     fence = await jetstream.acquire_epoch(subjects.owner(3), "owner")
     await jetstream.publish(action(1, fence))
