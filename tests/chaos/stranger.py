@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from datetime import datetime, timedelta
 from itertools import count
 
@@ -69,23 +70,25 @@ class Stranger:
         return Outgoing(subjects.observation(NAME, target), body, id_)
 
     async def speak(self) -> None:
-        """Say what is so, for ever."""
-        for number in count():
-            turned, self._turned = self._turned, set()
+        """Say what is so, for ever: what has changed at once, and beside it, each second, what may be asked for."""
+        loop, repeats = asyncio.get_running_loop(), count()
+        due = loop.time()
+        while True:
+            told, self._turned = self._turned, set()
             self._bell.clear()
-            told = turned or (self.healthy if number % ALL_EVERY == 0 else self.followed)
+            if loop.time() >= due:
+                due = loop.time() + REFRESH_SECONDS
+                told = told.union(self.healthy if next(repeats) % ALL_EVERY == 0 else self.followed)
             try:
                 await self._bus.publish_all([self.observation(target) for target in sorted(told)])
             except BusError:
                 self.refused += 1
-                self._turned |= turned
+                self._turned |= told
                 await asyncio.sleep(0.1)
                 continue
-            try:
-                async with asyncio.timeout(REFRESH_SECONDS):
+            with suppress(TimeoutError):
+                async with asyncio.timeout_at(due):
                     await self._bell.wait()
-            except TimeoutError:
-                continue
 
 
 def _known(body: bytes) -> bytes:
