@@ -23,7 +23,7 @@ from reactor.runtime.clock import Clock
 from reactor.sources import ticker
 from reactor.sources.kubernetes import endpoints_watch
 from reactor.sources.probes.probing import probe
-from reactor.sources.refresh import requests_on
+from reactor.sources.refresh import RefreshRequests
 from reactor.sources.source_context import SourceContext
 from rules.rulefile.sources import EndpointsWatch, TcpProbe
 
@@ -144,7 +144,7 @@ class _Heard:
 
     def world(self, api: _Api) -> SourceContext:
         """Give a world whose only cluster is this one."""
-        requests = requests_on(self.bus, self.clock)
+        requests = RefreshRequests(self.bus, self.clock).hear
         return SourceContext(self.clock, self.tell, _Clusters(api), {}, cast("Any", None), requests=requests)
 
 

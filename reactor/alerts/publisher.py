@@ -37,6 +37,13 @@ class _Told:
     status: Health
     observed_at: datetime
     again_at: datetime
+    proves_until: datetime
+
+    @classmethod
+    def of(cls, said: Observation, again_at: datetime) -> _Told:
+        """What we shall know of this once it is said."""
+        proves_until = said.observed_at + timedelta(seconds=said.valid_seconds or 0)
+        return cls(said.status, said.observed_at, again_at, proves_until)
 
 
 class AlertPublisher:
@@ -48,6 +55,7 @@ class AlertPublisher:
         self._tell = tell
         self._evidence = evidence
         self._told: dict[AlertOpinion, _Told] = {}
+        self._one_at_a_time = asyncio.Lock()
 
     async def speak(self, opinions: Iterable[AlertOpinion], now: datetime) -> None:
         """Say what has to be said of these. Raises what `tell` raises, after all were tried."""
@@ -62,17 +70,22 @@ class AlertPublisher:
             raise failures[0]
 
     async def refresh(self, now: datetime) -> None:
-        """Say what changed in the bucket against our own words, and what it is time to say again."""
-        changed = self._alert_cache.take_changed()
-        async for opinion in sliced([*changed], size=LOOKS):
-            if not self._alert_cache.of(opinion):
-                self._told.pop(opinion, None)
-        due = [
-            one
-            async for one in sliced(self._alert_cache.opinions(), size=LOOKS)
-            if one in changed or self._again(one, now)
-        ]
-        await self.speak(due, now)
+        """Say what changed in the bucket against our own words, and then what it is time to say again."""
+        await self.news(now)
+        await self.speak(
+            [one async for one in sliced(self._alert_cache.opinions(), size=LOOKS) if self._again(one, now)], now
+        )
+
+    async def news(self, now: datetime) -> set[AlertOpinion]:
+        """Say what changed in the bucket, and give of what. Whoever confirms afterwards what stands can be sure that it
+        was said before: or a group would be decided on half of what one look found."""
+        async with self._one_at_a_time:
+            changed = self._alert_cache.take_changed()
+            async for opinion in sliced([*changed], size=LOOKS):
+                if not self._alert_cache.of(opinion):
+                    self._told.pop(opinion, None)
+            await self.speak(changed, now)
+            return changed
 
     async def last_word(self, opinion: AlertOpinion, now: datetime) -> None:
         """Say it once more, never to go stale: nothing is said after it until an alert fires again.
@@ -83,11 +96,20 @@ class AlertPublisher:
             await self._tell([self._observation(*found, now, lasting=True)])
 
     async def answer(self, opinions: Iterable[AlertOpinion], not_before: datetime, now: datetime) -> None:
-        """Say of these what was seen since. What was not seen since is not said. Raises what `tell` raises."""
-        answers = [(one, said) async for one in sliced([*opinions]) if (said := self._answer(one, not_before, now))]
+        """Say of these what was seen since, after the news. What was not seen since is not said.
+
+        Raises what `tell` raises.
+        """
+        news = await self.news(now)
+        wanted = [one for one in opinions if one not in news or not self._has_proven(one, not_before)]
+        answers = [(one, said) async for one in sliced(wanted) if (said := self._answer(one, not_before, now))]
         for start in range(0, len(answers), AT_ONCE):
             if failure := await self._say([(one, *said) for one, said in answers[start : start + AT_ONCE]]):
                 raise failure
+
+    def _has_proven(self, opinion: AlertOpinion, moment: datetime) -> bool:
+        told = self._told.get(opinion)
+        return told is not None and told.proves_until >= moment
 
     def _answer(self, opinion: AlertOpinion, not_before: datetime, now: datetime) -> tuple[Observation, _Told] | None:
         found = self._speaker(opinion)
@@ -104,7 +126,7 @@ class AlertPublisher:
         said_at = max(slot, told.observed_at) if told else slot
         at = max(min(seen_at, now), state.changed_at, said_at + timedelta(microseconds=1))
         observation = self._observation(state, origin, at, lasting=False)
-        return observation, _Told(health_of(state), at, told.again_at if told else slot + refresh)
+        return observation, _Told.of(observation, told.again_at if told else slot + refresh)
 
     def _again(self, opinion: AlertOpinion, now: datetime) -> bool:
         told = self._told.get(opinion)
@@ -127,8 +149,8 @@ class AlertPublisher:
                 return None
             # We said otherwise of the same moment, before we knew of another process's alert.
             at = max(now, told.observed_at + timedelta(microseconds=1))
-        lasting = _lasting(state, now)
-        return self._observation(state, origin, at, lasting=lasting), _Told(health_of(state), at, slot + refresh)
+        observation = self._observation(state, origin, at, lasting=_lasting(state, now))
+        return observation, _Told.of(observation, slot + refresh)
 
     def _changed_at(self, opinion: AlertOpinion) -> datetime:
         """When what there is to say last changed. A POST of a standing alert counts where nothing else proves it."""

@@ -85,17 +85,22 @@ class Reconciler:
     async def _reconcile(self) -> None:
         self._asked_at = asked_at = self._clock.now()
         poll = await self._polling.poll()
-        changes = await self._of_known(poll, asked_at)
+        active: set[str] = set()
+        changes = await self._of_known(poll, asked_at, active)
         async for found in sliced([*poll.listed.values()]):
             for opinion, origin in self._origins.of_listed(found.alert).items() if found.active else ():
                 key = key_of(opinion, found.alert.fingerprint)
                 if self._alert_store.alert_cache.held(key).state is None:
                     changes[key] = _opened(found, opinion, origin, asked_at)
-                    self._evidence.active(key, asked_at)
-        self._evidence.unanswered_at = None if poll.answered else asked_at
+                    active.add(key)
         await self._alert_store.change(changes)
+        # Only now: what stands is not confirmed before all news of the same poll is known.
+        self._evidence.unanswered_at = None if poll.answered else asked_at
+        for key in active:
+            self._evidence.active(key, asked_at)
 
-    async def _of_known(self, poll: Poll, asked_at: datetime) -> dict[str, Change]:
+    async def _of_known(self, poll: Poll, asked_at: datetime, active: set[str]) -> dict[str, Change]:
+        """Give what becomes of what we remember, and add to `active` the keys of what fires."""
         changes: dict[str, Change] = {}
         absent: dict[str, datetime] = {}
         listed_at: dict[str, datetime] = {}
@@ -104,7 +109,9 @@ class Reconciler:
             origin = self._origins.of_state(state) if found else None
             if found and origin and (state.status == "firing" or found.active):
                 listed_at[key] = asked_at
-                change = self._still_there(key, state, found, origin, asked_at)
+                change = self._still_there(state, found, origin, asked_at)
+                if found.active:
+                    active.add(key)
             elif state.status == "firing":
                 listed_at[key] = self._listed_at.get(key, state.last_post_at)
                 if poll.present is not None and state.fingerprint not in poll.present:
@@ -118,9 +125,7 @@ class Reconciler:
         self._evidence.keep(self._alert_store.alert_cache.keys())
         return changes
 
-    def _still_there(
-        self, key: str, state: AlertState, found: ListedAlert, origin: Origin, asked_at: datetime
-    ) -> Change | None:
+    def _still_there(self, state: AlertState, found: ListedAlert, origin: Origin, asked_at: datetime) -> Change | None:
         seen_at = max(self._evidence.seen_at(state), state.last_post_at)
         known = (
             state.status == "firing"
@@ -128,8 +133,6 @@ class Reconciler:
             and (not found.active or asked_at - state.last_post_at < LISTED_AGAIN)
             and not began_anew(state, found.alert, seen_at)
         )
-        if found.active:
-            self._evidence.active(key, asked_at)
         return None if known else _opened(found, state.opinion, origin, asked_at, seen_at)
 
     def _maybe_gone(

@@ -215,11 +215,12 @@ class RoleSet:
         from reactor.sources.catalog import is_run, start_all
         from reactor.sources.companions import Companions
         from reactor.sources.probes.addresses import probing_session
-        from reactor.sources.refresh import requests_on
+        from reactor.sources.refresh import RefreshRequests
         from reactor.sources.source_context import SourceContext
 
         context, publisher = self._context, self._publisher("observer")
-        companions = Companions(self._rules.rules, self._rules.sources, context.bus)
+        requests = RefreshRequests(context.bus, context.clock)
+        companions = Companions(self._rules.rules, self._rules.sources, requests)
 
         async def tell(fact: Fact) -> None:
             if not fleet.heard:
@@ -230,7 +231,7 @@ class RoleSet:
         probing = await self._stack.enter_async_context(probing_session())
         world = SourceContext(
             context.clock, tell, context.clusters, context.prometheus, probing,
-            requests=requests_on(context.bus, context.clock), on_facts_lost=context.upkeep.watch,
+            requests=requests.hear, on_facts_lost=context.upkeep.watch,
             load_balancers=self._balancers, described=context.settings.clusters,
             route_kinds=context.settings.described_route_kinds,
             health_scripts=frozenset(context.settings.health_scripts),

@@ -11,10 +11,9 @@ import logging
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 
-from bus import subjects
 from bus.errors import Unavailable
 from bus.messages import Fact, Health, Observation, RefreshRequest
-from bus.port import Bus
+from reactor.sources.refresh import RefreshRequests
 from rules.rulefile.model import Rule, TrafficFailover
 from rules.rulefile.sources import Probe, Source
 
@@ -27,8 +26,8 @@ COMPANIONS_MAX = 16
 class Companions:
     """Which probes see the other backends of a route without toleration."""
 
-    def __init__(self, rules: Iterable[Rule], sources: Iterable[Source], bus: Bus) -> None:
-        self._bus = bus
+    def __init__(self, rules: Iterable[Rule], sources: Iterable[Source], requests: RefreshRequests) -> None:
+        self._requests = requests
         probes: dict[str, list[str]] = defaultdict(list)
         for source in sources:
             if isinstance(source, Probe):
@@ -42,7 +41,7 @@ class Companions:
         for source, target in sorted(self._of.get(fact.target, {}).items())[:COMPANIONS_MAX]:
             request = RefreshRequest(targets=(target,), not_before=fact.observed_at)
             try:
-                await self._bus.notify(subjects.refresh(source), request.model_dump_json(by_alias=True).encode())
+                await self._requests.ask(source, request)
             except Unavailable as error:
                 log.debug("the decider will ask for this look", extra={"source": source, "reason": str(error)})
                 return

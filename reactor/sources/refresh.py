@@ -6,8 +6,9 @@ only noted: it is answered by the first look that shows the target.
 
 from __future__ import annotations
 
+import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from datetime import datetime, timedelta
 from typing import Any, TypeAlias
 
@@ -28,7 +29,7 @@ AGAIN_SECONDS = 1.0
 
 log = logging.getLogger(__name__)
 
-Handle: TypeAlias = Callable[[RefreshRequest], Awaitable[None]]
+Handle: TypeAlias = Callable[[RefreshRequest], Coroutine[Any, Any, None]]
 Requests: TypeAlias = Callable[[str, Handle], Awaitable[None]]
 """Hands all requests to the source of this name to the handler, until it is cancelled."""
 LookAgain: TypeAlias = Callable[[datetime], None]
@@ -40,10 +41,19 @@ async def no_requests(source: str, handle: Handle) -> None:
     """Where there is no bus, nothing is asked."""
 
 
-def requests_on(bus: Bus, clock: Clock) -> Requests:
-    """Give the requests that come over a bus."""
+class RefreshRequests:
+    """Requests that come over a bus, and those of this process for what it sees itself, which need no bus."""
 
-    async def hear(source: str, handle: Handle) -> None:
+    def __init__(self, bus: Bus, clock: Clock) -> None:
+        self._bus = bus
+        self._clock = clock
+        self._here: dict[str, Handle] = {}
+        """Of the sources that run here."""
+        self._asking: set[asyncio.Task[None]] = set()
+
+    async def hear(self, source: str, handle: Handle) -> None:
+        """Hand all requests to the source of this name to the handler, until cancelled: `Requests`."""
+
         async def handled(body: bytes) -> None:
             try:
                 request = RefreshRequest.model_validate_json(body)
@@ -53,14 +63,25 @@ def requests_on(bus: Bus, clock: Clock) -> Requests:
                 return
             await handle(request)
 
-        stop = await _listening(bus, subjects.refresh(source), handled, clock)
+        self._here[source] = handle
+        stop = None
         try:
+            stop = await _listening(self._bus, subjects.refresh(source), handled, self._clock)
             while True:
-                await clock.sleep(3600)
+                await self._clock.sleep(3600)
         finally:
-            await stop()
+            del self._here[source]
+            if stop is not None:
+                await stop()
 
-    return hear
+    async def ask(self, source: str, request: RefreshRequest) -> None:
+        """Ask a source, wherever it runs. Raises Unavailable."""
+        if (handle := self._here.get(source)) is None:
+            await self._bus.notify(subjects.refresh(source), request.model_dump_json(by_alias=True).encode())
+            return
+        task = asyncio.create_task(handle(request))
+        self._asking.add(task)
+        task.add_done_callback(self._asking.discard)
 
 
 async def _listening(

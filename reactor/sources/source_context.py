@@ -48,7 +48,7 @@ class SourceContext:
     http: aiohttp.ClientSession
     """For HTTP probes: `addresses.probing_session()`."""
     requests: Requests = no_requests
-    """How a source hears that a fresh look is wanted: `refreshing.requests_on`."""
+    """How a source hears that a fresh look is wanted: `refresh.RefreshRequests.hear`."""
     on_facts_lost: OnFactsLost = no_facts_lost
     """How it hears that all of it has to be told again."""
     scheduler: Any = field(default_factory=scheduler)

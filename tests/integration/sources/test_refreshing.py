@@ -19,7 +19,7 @@ from reactor.clients.list_page import ListPage
 from reactor.demo.kube import EmulatedCluster, FailWatch, Fault, JsonObject, Reset
 from reactor.sources.kubernetes import endpoints_watch, lease_watch, node_watch, route_inventory, workload_watch
 from reactor.sources.prometheus import prometheus_query
-from reactor.sources.refresh import requests_on
+from reactor.sources.refresh import RefreshRequests
 from reactor.sources.source_context import SourceContext
 from rules.rulefile.model import RouteSelection
 from rules.rulefile.sources import EndpointsWatch, LeaseWatch, NodeWatch, PrometheusQuery, WorkloadWatch
@@ -74,7 +74,7 @@ async def lists(clusters: Clusters) -> Lists:
 
 @pytest.fixture
 def asked_world(world: SourceContext, bus: MemoryBus, lists: Lists) -> SourceContext:
-    return replace(world, requests=requests_on(bus, world.clock), clusters=cast("Any", Counting(lists)))
+    return replace(world, requests=RefreshRequests(bus, world.clock).hear, clusters=cast("Any", Counting(lists)))
 
 
 async def ask(bus: MemoryBus, source: str, moment: datetime, *targets: str) -> None:

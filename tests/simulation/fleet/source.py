@@ -13,7 +13,7 @@ from reactor.clients.changes import ReadInterval
 from reactor.route.publisher import FactPublisher
 from reactor.runtime.clock import Clock
 from reactor.sources.kubernetes.route_projection import route_from
-from reactor.sources.refresh import answer_requests, requests_on
+from reactor.sources.refresh import RefreshRequests, answer_requests
 from reactor.sources.republisher import LONG_AGO, Republisher
 from tests.simulation.fleet.cluster import CLUSTER, NAMESPACE, Cluster
 
@@ -48,9 +48,10 @@ class Source:
 
     async def run(self) -> None:
         """Look until cancelled."""
+        requests = RefreshRequests(self._bus, self._clock).hear
         answering = answer_requests(
-            NAME, self._health, lambda _: LONG_AGO, lambda _: None, requests_on(self._bus, self._clock), self._clock
-        )
+            NAME, self._health, lambda _: LONG_AGO, lambda _: None, requests, self._clock
+        )  # fmt: skip
         keeping = [asyncio.create_task(one.keep(lambda: LONG_AGO)) for one in (self._health, self._routes)]
         keeping.append(asyncio.create_task(answering))
         try:

@@ -11,7 +11,9 @@ from bus import subjects
 from bus.messages import Health, Observation, RefreshRequest
 from bus.testing.memory import MemoryBus
 from reactor.sources.companions import Companions
+from reactor.sources.refresh import RefreshRequests
 from rules.loader import RuleSet, load
+from tests.clock import HandClock
 
 AT = datetime(2026, 1, 1, tzinfo=UTC)
 RULES = """
@@ -46,7 +48,7 @@ async def asked(rules: RuleSet, fact: Observation) -> list[RefreshRequest]:
         out.append(RefreshRequest.model_validate_json(body))
 
     await bus.listen(subjects.refresh("b"), hear)
-    await Companions(rules.rules, rules.sources, bus).looked_at(fact)
+    await Companions(rules.rules, rules.sources, RefreshRequests(bus, HandClock())).looked_at(fact)
     for _ in range(5):
         await asyncio.sleep(0)
     return out
@@ -73,4 +75,22 @@ async def test_where_a_window_is_awaited_the_decider_asks_when_it_ends() -> None
 async def test_a_bus_that_is_away_keeps_no_source_from_speaking() -> None:
     rules, bus = loaded(toleration=0), MemoryBus(lambda: AT)
     bus.down = True
-    await Companions(rules.rules, rules.sources, bus).looked_at(word(Health.UNHEALTHY))
+    await Companions(rules.rules, rules.sources, RefreshRequests(bus, HandClock())).looked_at(word(Health.UNHEALTHY))
+
+
+async def test_a_source_of_the_same_process_is_asked_without_the_bus() -> None:
+    rules, bus, out = loaded(toleration=0), MemoryBus(lambda: AT), list[RefreshRequest]()
+    requests = RefreshRequests(bus, HandClock())
+
+    async def hear(request: RefreshRequest) -> None:
+        out.append(request)
+
+    running = asyncio.create_task(requests.hear("b", hear))
+    await asyncio.sleep(0)
+    bus.down = True
+    await Companions(rules.rules, rules.sources, requests).looked_at(word(Health.UNHEALTHY))
+    for _ in range(5):
+        await asyncio.sleep(0)
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+    assert out == [RefreshRequest(targets=("custom/b",), not_before=AT)]

@@ -20,7 +20,7 @@ from reactor.runtime.errors import Retryable
 from reactor.sources import republisher as standing_
 from reactor.sources.probes.probing import TryFailed, probe, resolution
 from reactor.sources.publisher import HealthPublisher
-from reactor.sources.refresh import no_requests, requests_on
+from reactor.sources.refresh import RefreshRequests, no_requests
 from reactor.sources.republisher import LONG_AGO
 from reactor.sources.source_context import SourceContext
 from rules.rulefile.sources import TcpProbe
@@ -221,7 +221,7 @@ class Shop:
         self.interrupts: Callable[[], Awaitable[str]] | None = None
         self.source = source(every_seconds=3600, timeout_seconds=5, **more)
         self.world = SourceContext(
-            self.clock, self._tell, None, {}, None, requests=requests_on(self.bus, self.clock)  # type: ignore[arg-type]
+            self.clock, self._tell, None, {}, None, requests=RefreshRequests(self.bus, self.clock).hear  # type: ignore[arg-type]
         )  # fmt: skip
 
     async def _tell(self, fact: Any) -> None:

@@ -96,6 +96,33 @@ async def test_an_alert_that_began_again_while_it_was_not_seen_stands_only_since
 # --- with one --------------------------------------------------------------------------------------------------------
 
 
+async def test_what_a_poll_finds_is_said_before_what_it_confirms(polled: World) -> None:
+    """A group would be decided on half of it: moved to a backend of which the same answer says that its alert fires."""
+    async with polled.lifecycle(source(matchers='alertname="Down"')) as lifecycle:
+        polled.apis["a"].lists(alert())
+        await polled.post(lifecycle, alert(), at=5)
+        await polled.pass_time(lifecycle, 20)
+        polled.apis["a"].lists(alert("other", service="cart"))
+        polled.told.clear()
+        await ask(lifecycle, 20)
+    assert [(said.target.rpartition("/")[2], proven_until(said)) for said in polled.told] == [
+        ("cart", 20), ("checkout", 20),
+    ]  # fmt: skip
+
+
+async def test_what_a_poll_confirms_waits_until_what_it_finds_is_stored(polled: World) -> None:
+    """Two ask: the second finds the poll of the first ended, while the first one's news is still on its way."""
+    async with polled.lifecycle(source(matchers='alertname="Down"')) as lifecycle:
+        polled.apis["a"].lists(alert())
+        await polled.post(lifecycle, alert(), at=5)
+        await polled.pass_time(lifecycle, 20)
+        polled.apis["a"].lists(alert("other", service="cart"))
+        polled.told.clear()
+        polled.slow = True
+        await asyncio.gather(ask(lifecycle, 20), ask(lifecycle, 20))
+    assert polled.told[0].target.endswith("cart")
+
+
 async def test_where_an_alertmanager_can_be_asked_a_word_proves_until_the_last_poll_that_listed_it(
     polled: World,
 ) -> None:
