@@ -11,6 +11,7 @@ import ast
 import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -30,6 +31,7 @@ For those who work on the code: every public class, where it is, and what it is.
 Classes = Mapping[str, Sequence[tuple[str, str]]]
 
 
+@cache
 def classes() -> Classes:
     """Give the public classes: name to (file, first line of its docstring), in the order of the alphabet."""
     found: dict[str, list[tuple[str, str]]] = {}

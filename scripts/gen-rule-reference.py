@@ -7,10 +7,8 @@ fails when they differ.
 
 from __future__ import annotations
 
-import ast
 import inspect
 import sys
-import textwrap
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
@@ -27,6 +25,7 @@ from rules import catalog, loader  # noqa: E402
 from rules.core.reasons import SENTENCES, Because, Held  # noqa: E402
 from rules.rehearsal.testing import model as testfile  # noqa: E402
 from rules.rulefile import guards, model, sources  # noqa: E402
+from rules.rulefile.described import own_texts  # noqa: E402
 from scripts import reference_examples as examples  # noqa: E402
 from scripts import reference_settings, reference_words  # noqa: E402
 
@@ -112,13 +111,7 @@ def meanings(cls: type[BaseModel]) -> Mapping[str, str]:
     for base in reversed(cls.__mro__):
         if not (isinstance(base, type) and issubclass(base, BaseModel)) or base is BaseModel:
             continue
-        body = ast.parse(textwrap.dedent(inspect.getsource(base))).body[0]
-        if not isinstance(body, ast.ClassDef):
-            raise TypeError(base)
-        for field, after in zip(body.body, body.body[1:], strict=False):
-            told = isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant)
-            if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name) and told:
-                out[field.target.id] = " ".join(str(after.value.value).split())  # type: ignore[attr-defined]
+        out |= {name: " ".join(text.split()) for name, text in own_texts(base).items()}
     return out
 
 

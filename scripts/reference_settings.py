@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import types
 from collections.abc import Iterator, Mapping
+from functools import cache
 from typing import Any, get_args, get_origin
 
 from pydantic import BaseModel
@@ -35,8 +36,13 @@ def page(head: str) -> str:
     return "\n".join(lines) + "\n"
 
 
+@cache
+def _schema() -> words.Schema:
+    return Settings.model_json_schema()
+
+
 def _table(cls: type[BaseModel], headings: Mapping[type[BaseModel], str]) -> Iterator[str]:
-    schema = Settings.model_json_schema()
+    schema = _schema()
     if cls is not Settings:
         schema = schema["$defs"][cls.__name__] | {"$defs": schema["$defs"]}
     by_name = {one.__name__: heading for one, heading in headings.items()}

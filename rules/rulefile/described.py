@@ -37,12 +37,13 @@ def _texts(cls: type[BaseModel]) -> Mapping[str, str]:
     for base in reversed(cls.__mro__):
         if issubclass(base, Described) and base is not Described:
             kept = {name: text for name, text in texts.items() if name not in base.__annotations__}
-            texts = {**kept, **_own(base)}
+            texts = {**kept, **own_texts(base)}
     return texts
 
 
 @cache
-def _own(cls: type[BaseModel]) -> Mapping[str, str]:
+def own_texts(cls: type[BaseModel]) -> Mapping[str, str]:
+    """The docstrings under the fields that this class itself declares, by the name of the field."""
     [body] = ast.parse(textwrap.dedent(inspect.getsource(cls))).body
     statements = body.body if isinstance(body, ast.ClassDef) else []
     texts: dict[str, str] = {}

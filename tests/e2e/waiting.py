@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import TypeVar
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from contextvars import ContextVar
+from typing import Any, TypeVar
 
 WITHIN = 120.0
 """Seconds. Nothing here takes a sixth of this on a quiet machine; ten tests side by side on two cores may be slow."""
@@ -13,6 +15,30 @@ ASK = 0.1
 """Who is asked has to work for the answer, and has better things to do."""
 
 T = TypeVar("T")
+
+
+class KeptOpen:
+    """What is asked with, such as a connection: opened once, and again after it was closed because it failed."""
+
+    def __init__(self) -> None:
+        self._open: dict[object, Any] = {}
+        self._stack = AsyncExitStack()
+
+    async def of(self, key: object, open_: Callable[[], AbstractAsyncContextManager[T]]) -> T:
+        """Give what is open by this key."""
+        if key not in self._open:
+            self._open[key] = await self._stack.enter_async_context(open_())
+        found: T = self._open[key]
+        return found
+
+    async def close(self) -> None:
+        """Close all of it."""
+        self._open.clear()
+        await self._stack.aclose()
+
+
+WAITING: ContextVar[KeptOpen | None] = ContextVar("WAITING", default=None)
+"""Of the `until_told` that asks now; None: nothing is waited for."""
 
 
 async def until(holds: Callable[[], T | None], what: str, *, within: float = WITHIN) -> T:
@@ -28,6 +54,8 @@ async def until(holds: Callable[[], T | None], what: str, *, within: float = WIT
 
 async def until_told(ask: Callable[[], Awaitable[T | None]], what: str, *, within: float = WITHIN) -> T:
     """Wait until somebody who has to be asked says so, and give what they say."""
+    kept = KeptOpen()
+    before = WAITING.set(kept)
     try:
         async with asyncio.timeout(within):
             while not (found := await ask()):
@@ -35,3 +63,6 @@ async def until_told(ask: Callable[[], Awaitable[T | None]], what: str, *, withi
             return found
     except TimeoutError:
         raise AssertionError(f"within {within:g} s nobody said: {what}") from None
+    finally:
+        WAITING.reset(before)
+        await kept.close()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -28,21 +28,21 @@ def trees() -> Iterator[tuple[Path, ast.Module]]:
             yield path, ast.parse(path.read_text("utf-8"))
 
 
-def declared(tree: ast.AST) -> Iterator[tuple[str, int]]:
+def declared(tree: ast.Module, nodes: Sequence[ast.AST]) -> Iterator[tuple[str, int]]:
     """Functions, classes and methods without a decorator, and constants of the module."""
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) and not node.decorator_list:
             yield node.name, node.lineno
-    for node in ast.iter_child_nodes(tree):
+    for node in tree.body:
         targets = (
             node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
         )
         yield from ((one.id, one.lineno) for one in targets if isinstance(one, ast.Name))
 
 
-def used(tree: ast.AST) -> Iterator[str]:
-    docs = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
-    for node in ast.walk(tree):
+def used(nodes: Sequence[ast.AST]) -> Iterator[str]:
+    docs = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
+    for node in nodes:
         match node:
             case ast.Name(id=name, ctx=ast.Load()) | ast.Attribute(attr=name) | ast.alias(name=name):
                 yield name
@@ -53,11 +53,12 @@ def used(tree: ast.AST) -> Iterator[str]:
 
 
 def dead(files: dict[str, ast.Module]) -> list[str]:
-    names = {name for tree in files.values() for name in used(tree)}
+    walked = {path: [*ast.walk(tree)] for path, tree in files.items()}
+    names = {name for nodes in walked.values() for name in used(nodes)}
     return [
         f"{path}:{line}: {name}"
         for path, tree in files.items()
-        for name, line in declared(tree)
+        for name, line in declared(tree, walked[path])
         if name not in names and not re.fullmatch(r"__\w+__|_", name)
     ]
 

@@ -10,7 +10,8 @@ import ast
 import io
 import re
 import tokenize
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -139,15 +140,17 @@ LEFT = 760
 """So many of the others are left in docstrings and comments. Fewer is welcome: lower it then. More is refused."""
 
 
-def notes(path: Path) -> Iterator[str]:
+@cache
+def notes(path: Path) -> Sequence[str]:
     """The docstrings and comments of a module."""
     text = path.read_text("utf-8")
-    for node in ast.walk(ast.parse(text)):
-        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
-            yield " ".join(node.value.value.split())
-    for token in tokenize.generate_tokens(io.StringIO(text).readline):
-        if token.type == tokenize.COMMENT:
-            yield token.string
+    docs = [
+        " ".join(node.value.value.split())
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+    ]
+    tokens = tokenize.generate_tokens(io.StringIO(text).readline)
+    return [*docs, *(token.string for token in tokens if token.type == tokenize.COMMENT)]
 
 
 def test_docstrings_and_comments_have_none_of_the_words_that_were_mended() -> None:

@@ -20,6 +20,7 @@ from rules.rehearsal.backtest.backtester import Sweep
 from tests.browser import PICTURES, Browser
 from tests.integration.backtest.recorded import recorded
 
+pytestmark = pytest.mark.xdist_group("a backtest of a week")
 START = 1_767_225_600
 DAYS = 7
 OUTAGE = START + 3 * 86_400 + 7 * 3_600 + 120
@@ -43,8 +44,20 @@ def errors(second: float) -> float:
     return 0.4 if OUTAGE <= second < OUTAGE + 480 else 0.01 + (second % 7_200) / 1_000_000
 
 
+_played: list[str] = []
+
+
 @pytest.fixture
 async def week(tmp_path: Path) -> Path:
+    """The page of the week: played once, for all tests of this file."""
+    file = tmp_path / "week.html"
+    if not _played:
+        _played.append(await _page())
+    file.write_text(_played[0], "utf-8")
+    return file
+
+
+async def _page() -> str:
     async with recorded() as server:
         series: list[Any] = [({"service": "checkout"}, errors), ({"service": "checkout-west"}, lambda _: 0.001)]
         server.says = {"errors": series, NEWEST_SCRAPE: [({}, lambda second: second - 5)]}
@@ -56,9 +69,7 @@ async def week(tmp_path: Path) -> Path:
         done = await run(
             BacktestRequest(plan, endpoints, other, Sweep("tolerationSeconds", (0, 600)), curves=True), lambda *_: None
         )
-    file = tmp_path / "week.html"
-    file.write_text(page(done), "utf-8")
-    return file
+    return page(done)
 
 
 async def test_a_short_outage_in_a_week_is_seen_with_its_curve_threshold_window_and_action(
