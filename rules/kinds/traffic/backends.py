@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from datetime import datetime
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from bus.messages import Health, RouteRef
+from bus.messages import Health, RouteRef, SetWeights
 from rules.core.group import Member
 from rules.kinds.traffic import backend_backoff as traffic_backoff
 from rules.kinds.traffic.backend_backoff import service_target as service_target
 from rules.kinds.traffic.backend_backoff import weights_of
 from rules.kinds.traffic.state import RouteState, TrafficGroup
 from rules.rulefile.model import BackendRule, Distribution, TrafficFailover
+
+IN_FLIGHT = timedelta(seconds=1)
+"""So long weights that were asked for count as written: an executor that takes longer asks whether they are wanted."""
 
 
 class BackendView(NamedTuple):
@@ -30,6 +33,8 @@ class BackendView(NamedTuple):
     """It has failed again and again, and gets no traffic before."""
     assumed: bool | None = None
     """Of one that nobody knows about: whether it is taken as healthy; None: nothing is assumed."""
+    given_until: datetime | None = None
+    """Weights on their way give it some: until then they are taken as written, though no outcome is known."""
 
     @property
     def settled(self) -> bool | None:
@@ -44,7 +49,7 @@ class BackendView(NamedTuple):
     @property
     def ready(self) -> bool:
         """May it get traffic? A serving one until its toleration is over; another one only while it is healthy."""
-        if self.weight > 0:
+        if self.weight > 0 or self.given_until is not None:
             return self.settled is not False
         return self.settled is True and self.healthy_now and self.waits_until is None
 
@@ -55,6 +60,7 @@ def backends_of(
     """Give the rule's backends, or those of the route, as they are now."""
     weights = weights_of(group)
     flaps = group.state.failover.flaps if group.state.failover is not None else {}
+    given = _given(group, now)
     rules = rule.backends or [BackendRule(service=service) for service in weights]
     out = []
     for backend in rules:
@@ -68,9 +74,24 @@ def backends_of(
                 backend.service, target, member, weights.get(backend.service, 0), share, backend.tier,
                 waits if waits is not None and waits > now else None,
                 _assumed(rule, member, now) if backend.treat_unknown_as is not None else None,
+                given.get(backend.service),
             )
         )  # fmt: skip
     return out
+
+
+def _given(group: TrafficGroup, now: datetime) -> Mapping[str, datetime]:
+    """Who gets weight by what is on its way, and until when that counts.
+
+    Whoever turns bad within these milliseconds may have traffic already, and then keeps it through its toleration.
+    """
+    return {
+        service: entry.action.decided_at + IN_FLIGHT
+        for entry in group.outbox
+        if isinstance(entry.action, SetWeights) and not entry.ended and entry.action.decided_at + IN_FLIGHT > now
+        for service, weight in entry.action.weights.items()
+        if weight
+    }
 
 
 def _assumed(rule: TrafficFailover, member: Member | None, now: datetime) -> bool | None:

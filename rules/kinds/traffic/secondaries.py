@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 
 from bus.messages import Health
 from rules.core.reasons import Because, Held
+from rules.core.timers import first_of
 from rules.core.values import replace
 from rules.kinds.traffic import backend_backoff as traffic_backoff
 from rules.kinds.traffic import failback as traffic_way_back
@@ -23,13 +24,15 @@ def secondaries_serve(
 ) -> DesiredWeights:
     """Those that serve share the weight by theirs; one that has failed again and again waits for its back-off."""
     desired = _shared(rule, primary, secondaries)
+    unsettled = [one.given_until for one in secondaries if one.given_until and not one.weight and not one.healthy_now]
+    desired = replace(desired, requeue_at=first_of(desired.requeue_at, *unsettled))
     waiting = [backend for backend in secondaries if backend.waits_until is not None and not backend.weight]
     if not waiting:
         return desired
     first = min(waiting, key=lambda backend: backend.waits_until or NEVER)
     flap = traffic_way_back.is_away(group, first.service)
     why = traffic_backoff.why(first.service, flap, first.waits_until) if flap and first.waits_until else ""
-    return replace(desired, held=desired.held or (Held.BACKING_OFF, why), requeue_at=first.waits_until)
+    return replace(desired, held=desired.held or (Held.BACKING_OFF, why), requeue_at=first_of(desired.requeue_at, first.waits_until))
 
 
 def _shared(rule: TrafficFailover, primary: BackendView, secondaries: Sequence[BackendView]) -> DesiredWeights:

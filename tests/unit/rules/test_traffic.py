@@ -13,6 +13,7 @@ from tests.unit.rules.builders import (
     healthy,
     holds,
     moves,
+    outcome,
     route,
     said,
     unhealthy,
@@ -41,6 +42,20 @@ def test_a_serving_secondary_is_left_only_after_its_toleration() -> None:
 def test_a_secondary_that_dips_just_then_is_not_chosen() -> None:
     story = [unhealthy("a", at=5), unhealthy("b", at=14)]
     assert moves(failover(tolerationSeconds=10), *WELL, *story, until=15) == [(15, C)]
+
+
+def test_a_secondary_that_dips_while_its_weight_is_on_its_way_is_left_only_after_its_toleration() -> None:
+    """The write may be done already. Found by chaos: two seeds of an API server that flaps."""
+    story = [unhealthy("a", at=5), unhealthy("b", at=15.1)]
+    first = "web/east/shop/TrafficSplit/web/1"
+    done = [outcome(first, "Done", at=15.3), route(BOTH, at=15.4)]
+    rule = failover(tolerationSeconds=10)
+    assert moves(rule, *WELL, *story, *done, until=30, outcomes=False) == [(15, BOTH), (25.1, C)]
+
+
+def test_a_secondary_that_dips_before_its_weight_is_written_is_not_chosen_when_the_write_takes_long() -> None:
+    story = [unhealthy("a", at=5), unhealthy("b", at=15.1)]
+    assert moves(failover(tolerationSeconds=10), *WELL, *story, until=20, outcomes=False) == [(15, BOTH), (16, C)]
 
 
 def test_a_secondary_that_nobody_knows_of_is_not_chosen() -> None:
