@@ -32,7 +32,8 @@ def secondaries_serve(
     first = min(waiting, key=lambda backend: backend.waits_until or NEVER)
     flap = traffic_way_back.is_away(group, first.service)
     why = traffic_backoff.why(first.service, flap, first.waits_until) if flap and first.waits_until else ""
-    return replace(desired, held=desired.held or (Held.BACKING_OFF, why), requeue_at=first_of(desired.requeue_at, first.waits_until))
+    requeue_at = first_of(desired.requeue_at, first.waits_until)
+    return replace(desired, held=desired.held or (Held.BACKING_OFF, why), requeue_at=requeue_at)
 
 
 def _shared(rule: TrafficFailover, primary: BackendView, secondaries: Sequence[BackendView]) -> DesiredWeights:
