@@ -1,4 +1,4 @@
-"""Characters that nobody sees have no place in names and in the words of people: they fake what others read."""
+"""Invisible characters are refused in names and in texts that people write: they make one text look like another."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ class EmbeddedServer:
     """One nats-server on one folder. `async with EmbeddedServer(folder) as server: connect(server.url)`."""
 
     user = "reactor"
-    """Whose name is in the URL, with a password that is made at the start; empty: nobody is asked who they are."""
+    """Whose name is in the URL, with a password that is made at the start; empty: clients need no password."""
 
     def __init__(self, folder: Path, *, port: int = -1, binary: Path | None = None) -> None:
         """`port` -1: a free one. `binary`: which nats-server; None: that of the extra `embedded`, or on PATH."""
@@ -59,7 +59,7 @@ class EmbeddedServer:
         """Raises NoBinary, FolderInUse, ServerExited."""
         try:
             await self.start()
-        except BaseException:  # a cancellation too: a server that nobody ends would go on
+        except BaseException:  # a cancellation too: the server would run on
             await self.__aexit__()
             raise
         return self

@@ -40,7 +40,7 @@ class KeyNotFound(BusError):
 class StreamRecreated(BusError):
     """The stream was deleted and created again, or lost what we had read: our position in it means nothing any more.
 
-    Whoever reads on says itself from where, and forgets what it concluded from positions.
+    The reader itself says where it reads on, and drops what it concluded from positions.
     """
 
 

@@ -1,4 +1,4 @@
-"""Which message may come on which subject. What does not agree is refused, whoever sent it.
+"""Which message may come on which subject. What does not agree is refused, from every sender.
 
 A NATS server binds permissions to subjects and never reads a body. So the subject says what a message may be: its
 class, its kind, and whose signal it carries. Every reader of the bus reads through `read`.

@@ -110,7 +110,7 @@ SEEN = ("observation", *INVENTORY)
 
 _OPERATOR = (Pause, Resume, Approve, Reject, *get_args(TrafficCommand))
 USER = "<user>"
-"""Stands for the user's own name, the last token of each command's subject."""
+"""Placeholder of the user's own name, the last token of each command's subject."""
 
 _PUBLISH: Mapping[str, tuple[str, Callable[[], Iterable[str]]]] = {
     "observer": ("runs sources", lambda: (*PRESENT, *_facts(*SEEN), *_write(topology.TEMPLATES))),

@@ -58,7 +58,7 @@ class Delivery:
 
 @dataclass(frozen=True, slots=True)
 class StreamBounds:
-    """What a stream keeps at a moment. A work queue keeps what nobody has acknowledged."""
+    """What a stream keeps at a moment. A work queue keeps what is not acknowledged."""
 
     first: int
     """Sequence of the oldest message; one more than `last` where there is none."""
@@ -84,7 +84,7 @@ class LogReader(Protocol):
     """One reader's ordered view of a subject, without acknowledgements: the reader keeps its own position.
 
     A position is of one stream. Once that was recreated, or ends before the position, `next` and `newest` raise
-    StreamRecreated, now and ever after: whoever wants to read on opens another reading.
+    StreamRecreated, now and ever after: to read on, open another reader.
     """
 
     async def next(self, timeout: timedelta) -> Sequence[Delivery]:
@@ -140,9 +140,9 @@ class Store(Protocol):
         ...
 
     async def put(self, key: str, value: bytes, *, revision: int | None) -> int:
-        """Write if the key stands at `revision` (0: it must not exist; None: whatever stands there).
+        """Write if the key is at `revision` (0: it must not exist; None: at any revision).
 
-        Gives the new revision. Raises Refused where it stands elsewhere, Unavailable.
+        Gives the new revision. Raises Refused where it is at another one, Unavailable.
         """
         ...
 
@@ -151,11 +151,11 @@ class Store(Protocol):
         ...
 
     async def delete(self, key: str, *, revision: int | None) -> None:
-        """Remove. No error where nothing stands. Raises Refused, Unavailable."""
+        """Remove. No error where there is none. Raises Refused, Unavailable."""
         ...
 
     async def entries(self, pattern: str) -> Sequence[KeyValueEntry]:
-        """All that stand under a pattern (`17.*`, `>`), read in one go."""
+        """All entries under a pattern (`17.*`, `>`), read in one go."""
         ...
 
     async def scan(self, pattern: str) -> Sequence[KeyValueEntry]:
@@ -163,7 +163,7 @@ class Store(Protocol):
         ...
 
     def watch(self, pattern: str) -> AbstractAsyncContextManager[AsyncIterator[KeyValueEntry | str]]:
-        """What stands under a pattern, then each change as it comes; a removed key is given as its bare name."""
+        """All entries under a pattern, then each change as it comes; a removed key is given as its bare name."""
         ...
 
 
@@ -175,7 +175,7 @@ class Bus(Protocol):
     """The bus. Every call raises Unavailable where the server does not answer in time."""
 
     async def publish(self, message: Outgoing) -> int:
-        """Store one message and give its sequence. Raises Refused where the fence no longer stands."""
+        """Store one message and give its sequence. Raises Refused where another owner has fenced it off."""
         ...
 
     async def publish_all(self, messages: Sequence[Outgoing]) -> None:
@@ -224,17 +224,17 @@ class Bus(Protocol):
     async def listen(self, subject: str, handler: Handler) -> Callable[[], Awaitable[None]]:
         """Call the handler with each core message on this subject until the function that is given back is called.
 
-        What the handler returns is sent to whoever asked by `request`; None: that there is no answer, and so it is for
+        What the handler returns is sent to the caller of `request`; None: that there is no answer, and so it is for
         those that wait when it is stopped. Handlers run at the same time.
         """
         ...
 
     async def notify(self, subject: str, body: bytes) -> None:
-        """Send a core message: it is stored nowhere, and lost where nobody listens. Raises Unavailable."""
+        """Send a core message: it is stored nowhere, and lost where no process listens. Raises Unavailable."""
         ...
 
     async def request(self, subject: str, body: bytes, timeout: timedelta) -> bytes | None:
-        """Send a core message and give the answer; None: nobody listens, they have none, or there is none in time.
+        """Send a core message and give the answer; None: no process listens, they have none, or there is none in time.
 
         Raises Unavailable.
         """

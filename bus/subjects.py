@@ -92,7 +92,7 @@ def excess(source_token: str) -> str:
 
 
 def command(kind: str, user: str) -> str:
-    """Where people's words go. `user`, a token, is that of the bus: its permissions let nobody publish as another."""
+    """Where people's commands go. `user`, a token: the bus' permissions let no user publish as another."""
     return f"{ROOT}.commands.{token(kind)}.{user}"
 
 
@@ -151,7 +151,7 @@ def alive(member: str) -> str:
 
 
 def refresh(source: str) -> str:
-    """Core subject on which whoever runs this source hears that a fresh look is wanted; stored nowhere."""
+    """Core subject on which the process that runs this source is asked for a fresh look; stored nowhere."""
     return f"{ROOT}.refresh.{token(source)}"
 
 
@@ -161,7 +161,7 @@ def wanted(partition: int) -> str:
 
 
 COMMANDS = "commands"
-"""Stands in the audit where a decision has its partition: a person's word belongs to none."""
+"""In the audit, in place of a decision's partition: a person's command belongs to none."""
 
 
 def decision(partition: int | str, rule: str) -> str:
@@ -190,7 +190,7 @@ def group(partition: int, rule: str, object_: str) -> str:
 
 
 def kept_rule(partition: int | str, rule: str) -> str:
-    """The KV key under which a decider keeps the text of a rule while what it did stands. `*`: a pattern for all."""
+    """The KV key under which a decider keeps the text of a rule until what it did is undone. `*`: a pattern for all."""
     return f"{partition}.rule.{rule if rule == '*' else token(rule)}"
 
 

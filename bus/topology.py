@@ -42,7 +42,7 @@ class Queue:
     ack_wait: timedelta
     """A message that is not acknowledged for this long is given to another."""
     max_deliver: int
-    """How often it is given out before it is quarantined; -1: without end, and whoever cannot read it puts it aside."""
+    """How often it is given out before it is quarantined; -1: without end; readers quarantine what they cannot read."""
     max_ack_pending: int
     """How many may be in flight at once, over all processes."""
     in_progress: timedelta | None = None
@@ -90,7 +90,7 @@ EXCESS = Stream(
 STREAMS = (INBOX, FACTS, ACTIONS, DECISIONS, PARKED, EXCESS)
 
 ACK_WAIT = timedelta(seconds=5)
-"""So long waits what an executor had in flight that died or stands still. A cluster that lost its leader cannot hear
+"""How long an action waits whose executor died or does not run. A cluster that lost its leader cannot hear
 for up to 6.5 s (measured) that it is still being worked on, and gives it to another as well. That one asks the decider
 first, and all writes are conditional: the second one finds the world as asked. Longer work says so (`Work.extend`)."""
 ROUTE_WAIT = timedelta(seconds=2)

@@ -1,6 +1,6 @@
 """The kinds of rules that there are. A new kind is a folder in rules/kinds/ and a line here.
 
-Whoever decides anything imports this: it hands the kinds to the engine, which knows none.
+Processes that decide import this: it hands the kinds to the engine, which knows none.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a group stands at, in a few words that scripts and metrics may rely on: `reactor status` and the gauges."""
+"""The state of a group, in a few words that scripts and metrics may rely on: `reactor status` and the gauges."""
 
 from __future__ import annotations
 
@@ -53,12 +53,12 @@ class Summary:
     since: datetime | None
     """Since when; None: nothing has happened yet."""
     ends_at: datetime | None
-    """When it changes by itself, if nothing else does before; None: nobody knows."""
+    """When it changes by itself, if nothing else does before; None: not known."""
     detail: str
 
 
 def summary(group: Group, rule: Rule | None = None) -> Summary:
-    """Say what a group stands at. `rule`: as the rule files here say; without it, when a window ends is a guess."""
+    """Give the state of a group. `rule`: as the rule files here say; without it, when a window ends is a guess."""
     state, since, detail = _state(group)
     return Summary(state, since, _ends_at(group, state, rule), detail)
 
@@ -120,7 +120,7 @@ def _ends_at(group: Group, state: GroupStatus, rule: Rule | None) -> datetime | 
 
 
 def wanted_weights(group: Group) -> Mapping[str, int] | None:
-    """The weights that are asked for, as far as the group itself knows; None: those that stand, or not decided."""
+    """The weights that are asked for, as far as the group itself knows; None: the current ones, or not decided."""
     flying = (entry.action.weights for entry in group.outbox if entry.wanted and isinstance(entry.action, SetWeights))
     override = failover_of(group).override
     asked = group.state.asked if isinstance(group.state, TrafficState) else None
@@ -170,7 +170,7 @@ def is_failed_over(group: Group, rule: Rule | None = None) -> bool:
 
 
 def _primary(rule: Rule | None, group: Group) -> str | None:
-    """The primary that the rule names, or its first backend where nobody names one; None: the rule names none."""
+    """The primary that the rule names, or its first backend where it names none; None: it has no primary."""
     if not isinstance(rule, TrafficFailover):
         return None
     rule = of_object(rule, group.object)

@@ -1,7 +1,7 @@
 """nats-py's client, made to give up in time.
 
 As it comes it closes a connection that it has found dead in an orderly way: it waits until the peer has taken all that
-was written, over TCP for a quarter of an hour, over TLS for half a minute, before it tells anybody or dials another
+was written, over TCP for a quarter of an hour, over TLS for half a minute, before it reports that or dials another
 server. And it swallows a cancellation that reaches a caller who waits for room in a full buffer, so that no timeout
 ever ends that call. And where TLS is asked for and the server has none it connects in plain text. All were seen, and
 are put right here, in the places that everything goes through.
@@ -45,7 +45,7 @@ class PromptTransport(TcpTransport):
             self.abort()
 
     async def drain(self) -> None:
-        """Wait until the socket has taken what was written. Whoever leaves anyway misses nothing if it is gone."""
+        """Wait until the socket has taken what was written. A client that closes anyway loses nothing if it is gone."""
         try:
             await super().drain()  # type: ignore[no-untyped-call]
         except ConnectionError:
@@ -53,7 +53,7 @@ class PromptTransport(TcpTransport):
                 raise
 
     def abort(self) -> None:
-        """End it at once. Whoever waits for it goes on."""
+        """End it at once. Tasks that wait for it go on."""
         if self._io_writer is not None:
             self._io_writer.transport.abort()
 

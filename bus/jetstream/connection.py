@@ -32,7 +32,7 @@ PING_SECONDS = 2  # with two pings outstanding, a frozen server is noticed after
 RECONNECT_SECONDS = 0.2
 NO_LEADER = 10008  # JetStream: temporarily unavailable: a cluster that starts, or is choosing a leader
 ANYBODY = "anybody"
-"""The user of whoever does not say who they are, on a server that does not ask."""
+"""The user of clients without credentials, on a server that asks for none."""
 INSTEAD = "to stop the reactor: reactor pause '*'"
 OLDEST = (2, 12)  # the oldest nats-server that has what we use, and whose recovery we tried
 
@@ -85,7 +85,7 @@ class Credentials:
 
 
 class ApiError(Unavailable):
-    """The server's JetStream API answered with an error. Whoever expects a certain `code` catches this."""
+    """The server's JetStream API answered with an error. Catch it where you expect a certain `code`."""
 
     def __init__(self, code: int, text: str) -> None:
         super().__init__(f"{text} (JetStream error {code})")
@@ -190,7 +190,7 @@ class Connection:
             self.errors[repr(error)] = str(error)
         if denied := DENIED.search(str(error)):
             if len(self.denied) >= KEPT_MAX:
-                self.denied.clear()  # whoever still waits for one of these tries again, and is denied again
+                self.denied.clear()  # a task that still waits for one of these tries again, and is denied again
             self.denied.add(denied[1])
             self._wake()
 

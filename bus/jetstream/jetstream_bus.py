@@ -27,7 +27,7 @@ from bus.topology import Bucket, Queue, Stream
 
 TIMEOUT = timedelta(seconds=2)
 PATIENCE = timedelta(seconds=10)  # a cluster of three took up to 6.5 s to choose a leader after a kill (measured)
-UNSTORED_SECONDS = 30.0  # longer than `patience`: whoever publishes tries again meanwhile
+UNSTORED_SECONDS = 30.0  # longer than `patience`: the publisher tries again meanwhile
 NOT_STORING = "nats-server answers and does not store"
 REMEDY = (
     "its disk is full, or was: see its log and /healthz, free space, then restart nats-server; "
@@ -35,7 +35,7 @@ REMEDY = (
 )
 JETSTREAM_OFF = (10008, 10039, 10076)  # temporarily unavailable, not enabled for the account, not enabled
 NO_ANSWER = b""  # an empty body says that there is no answer: no answer of ours is empty
-PROBE_KEY = "probe"  # under no partition: nobody reads it but the probe
+PROBE_KEY = "probe"  # under no partition: only the probe reads it
 
 
 class JetStreamBus:
@@ -126,7 +126,7 @@ class JetStreamBus:
     async def extent(self, stream: Stream) -> StreamBounds:
         """Ask the stream's leader from where to where it reaches now. Raises Unavailable.
 
-        Whoever asks while an answer is awaited shares the next question, which is asked after all of them asked.
+        Callers that come while an answer is awaited share the next question, which is asked after all of them asked.
         """
         loop = asyncio.get_running_loop()
         called_at = loop.time()
@@ -155,7 +155,7 @@ class JetStreamBus:
         return KeyValueStore(self.connection, self._publisher, bucket)
 
     async def acquire_epoch(self, subject: str, owner: str) -> Fence:
-        """Write the owner's marker where the last one still stands. Raises Refused, Unavailable."""
+        """Write the owner's marker if no other one was written meanwhile. Raises Refused, Unavailable."""
         marker = await last(self.connection, topology.ACTIONS.name, subject)
         # The marker before is rolled up: one per partition stays, however often owners change.
         headers = {"Nats-Msg-Id": self._publisher.new_id(), EXPECTED: str(marker.sequence), "Nats-Rollup": "sub"}
@@ -175,7 +175,7 @@ class JetStreamBus:
 
         try:
             subscription = await self.connection.client.subscribe(subject, cb=say_yes)
-            await self._flush()  # from now on, for whoever asks
+            await self._flush()  # from now on, for every process that asks
         except (Error, TimeoutError) as error:
             raise Unavailable(f"not connected: {error}") from error
 
@@ -186,7 +186,7 @@ class JetStreamBus:
         return stop
 
     async def is_present(self, subject: str, timeout: timedelta) -> bool | None:
-        """True: one answered. False: surely nobody listens. None: no answer in time."""
+        """True: one answered. False: surely no process listens. None: no answer in time."""
         try:
             await self.connection.client.request(subject, timeout=timeout.total_seconds())
         except NoRespondersError:
@@ -254,7 +254,7 @@ class JetStreamBus:
             raise Unavailable(f"not connected: {error}") from error
 
     async def request(self, subject: str, body: bytes, timeout: timedelta) -> bytes | None:
-        """Send a core message and give the answer; None: nobody listens, they have none, or there is none in time."""
+        """Send a core message and give the answer; None: no process listens, none has one, or none in time."""
         try:
             answer = await self.connection.client.request(subject, body, timeout=timeout.total_seconds())
         except (NoRespondersError, NatsTimeoutError, TimeoutError):

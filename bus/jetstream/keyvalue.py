@@ -27,7 +27,7 @@ MARK = {"KV-Operation": "DEL", "Nats-TTL": "24h"}  # long enough for every watch
 EXPECTED = "Nats-Expected-Last-Subject-Sequence"
 STALL = timedelta(seconds=10)  # nothing came although there is more: a reading replaces its consumer before
 QUIET = timedelta(seconds=0.5)  # then it is asked whether there is more
-FOREVER = timedelta(hours=1)  # how long a watch waits at once; it makes no difference to anybody
+FOREVER = timedelta(hours=1)  # how long a watch waits at once; no caller sees a difference
 
 log = logging.getLogger(__name__)
 
@@ -55,7 +55,7 @@ class KeyValueStore:
         return newest.stored_at
 
     async def put(self, key: str, value: bytes, *, revision: int | None) -> int:
-        """Write if the key stands at `revision`. Raises Refused, Unavailable."""
+        """Write if the key is at `revision`. Raises Refused, Unavailable."""
         [result] = await self._write([self._post(key, value, revision)])
         if isinstance(result, Refused):
             raise Refused(f"{key} is not at revision {revision}: {result}")
@@ -67,7 +67,7 @@ class KeyValueStore:
         return [None if isinstance(result, Refused) else result for result in results]
 
     async def delete(self, key: str, *, revision: int | None) -> None:
-        """Remove. No error where nothing stands. Raises Refused, Unavailable."""
+        """Remove. No error where there is none. Raises Refused, Unavailable."""
         post = self._post(key, b"", revision)
         mark = replace(post, headers={**post.headers, **MARK})
         if revision is None:
@@ -83,11 +83,11 @@ class KeyValueStore:
             raise Refused(f"{key} is at revision {newest.sequence}, not at {revision}: {result}")
 
     async def entries(self, pattern: str) -> Sequence[KeyValueEntry]:
-        """All that stand under a pattern. Raises Unavailable."""
+        """All entries under a pattern. Raises Unavailable."""
         return await self._whole(pattern, ScannedReading if self._connection.read_only else OrderedReading)
 
     async def scan(self, pattern: str) -> Sequence[KeyValueEntry]:
-        """All that stand under a pattern, one request for each. Raises Unavailable."""
+        """All entries under a pattern, one request for each. Raises Unavailable."""
         return await self._whole(pattern, ScannedReading)
 
     async def _whole(self, pattern: str, kind: type[ScannedReading | OrderedReading]) -> Sequence[KeyValueEntry]:
@@ -119,7 +119,7 @@ class KeyValueStore:
 
     @asynccontextmanager
     async def watch(self, pattern: str) -> AsyncIterator[AsyncIterator[KeyValueEntry | str]]:
-        """What stands under a pattern, then each change; where the bucket was created again, what stands in that."""
+        """All entries under a pattern, then each change; where the bucket was created again, those of the new one."""
         async with OrderedReading(self._connection, self._stream, self._prefix + pattern, after=0) as reading:
             yield self._changes(reading)
 

@@ -133,7 +133,7 @@ class OrderedReading:
         return newest if newest > reached else 0
 
     async def _still_missing(self, consumer: PushConsumer | None, reached: int) -> bool:
-        """What was just stored is on its way, and what waits for us to take it is nobody's fault."""
+        """What was just stored is on its way, and what waits for us to take it is no fault of the server."""
         await asyncio.sleep(GRACE_SECONDS)
         same = consumer is not None and consumer is self._consumer and consumer.intact() and not consumer.buffer
         return same and self._reached == reached and await self._missing(reached) > 0

@@ -39,7 +39,7 @@ SENT = (
     f"$JS.FC.{topology.FACTS.name}.{_WHO}",
     subjects.refresh(_WHO),
 )  # fmt: skip
-"""Core messages that nobody answers."""
+"""Core messages without an answer."""
 HEARD = (subjects.alive(_WHO), subjects.refresh(_WHO), subjects.wanted(0))
 
 

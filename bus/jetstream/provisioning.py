@@ -22,7 +22,7 @@ from bus.topology import DUPLICATE_WINDOW, Bucket, Queue, Stream
 NO_STREAM = 10059
 NO_CONSUMER = 10014
 NO_PEERS = 10005  # no suitable peers for placement: there are too few servers, or they have not joined yet
-NOT_SO_MANY = (NO_PEERS, 10074)  # replicas > 1 on a server that stands alone
+NOT_SO_MANY = (NO_PEERS, 10074)  # replicas > 1 on a server without a cluster
 FIXED = ("subjects", "retention", "storage", "max_msgs_per_subject")
 """What decides how messages are kept. With anything else there the product would lose some."""
 KEPT_UP = ("discard", "allow_direct", "allow_rollup_hdrs", "allow_msg_ttl", "deny_delete", "deny_purge")
@@ -95,7 +95,7 @@ async def paused(bus: JetStreamBus, queues: Sequence[Queue]) -> Mapping[Queue, s
             info = await bus.connection.api(f"CONSUMER.INFO.{queue.stream}.{queue.name}", {})
         except ApiError as error:
             if error.code in (NO_CONSUMER, NO_STREAM):
-                continue  # whoever looks for what is missing says so
+                continue  # the search for missing parts reports it
             raise
         if info.get("paused"):
             until = info["config"].get("pause_until")
@@ -194,7 +194,7 @@ def _stream_config(stream: Stream, replicas: int) -> dict[str, Any]:
         discard="new" if stream.retention == "workqueue" and not stream.drops_oldest else "old",
         # An owner's new marker takes the place of the one before.
         allow_rollup_hdrs=stream is topology.ACTIONS,
-        # Nobody takes a record out of the audit, and no later configuration allows it again.
+        # No user takes a record out of the audit, and no later configuration allows it again.
         deny_delete=stream is topology.DECISIONS, deny_purge=stream is topology.DECISIONS,
     )  # fmt: skip
 

@@ -1,6 +1,6 @@
 """A share of a work queue: pull requests that overlap, so that the next messages are on their way while these are done.
 
-A request stands for some seconds and is renewed when half of it is used up. What is in flight counts against `batch`
+A request lasts for some seconds and is renewed when half of it is used up. What is in flight counts against `batch`
 until it is done, or until the server has given it to another.
 """
 
@@ -85,7 +85,7 @@ class PullWork:
         await self._say([one.token for one in deliveries if self._release(one)], b"")
 
     async def nak(self, delivery: Delivery, delay: timedelta) -> None:
-        """Give this again, to anybody, after `delay`."""
+        """Nak: the server gives this again, to any reader of the queue, after at least `delay`."""
         if self._release(delivery):
             nanoseconds = delay // timedelta(microseconds=1) * 1000
             await self._say([delivery.token], b'-NAK {"delay": %d}' % nanoseconds)
@@ -116,7 +116,7 @@ class PullWork:
     async def _request(self, room: int) -> None:
         client = self._connection.client
         if self._inbox is None:
-            # A new inbox each time: requests of before, if the server still knows them, find nobody there.
+            # A new inbox each time: requests of before, if the server still knows them, find no subscriber.
             self._losses = self._connection.losses
             self._inbox = await client.subscribe_directly(client.new_inbox(), self._on_message)
         request = {"batch": room, "expires": EXPIRES_SECONDS * 10**9, "idle_heartbeat": HEARTBEAT_SECONDS * 10**9}
@@ -195,7 +195,7 @@ class PullWork:
     def _release(self, one: Delivery) -> bool:
         """Take it out of our hands; False where it is no longer in them."""
         due = self._hands.pop(one.token, None)
-        self._bell.set()  # there is room again: whoever waits for more may ask for it
+        self._bell.set()  # there is room again: a reader that waits for more may ask for it
         return due is not None and asyncio.get_running_loop().time() < due
 
     async def _say(self, tokens: Sequence[str], word: bytes) -> None:

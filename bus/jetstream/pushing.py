@@ -18,7 +18,7 @@ from bus.jetstream.incoming import JetStreamDelivery, foreign, status, stored
 
 HEARTBEAT = timedelta(seconds=1)
 SILENCE = 2.5 * HEARTBEAT  # two heartbeats missed: the consumer is gone, or cannot reach us
-FORGET = timedelta(seconds=10)  # the server drops a consumer that nobody listens to for this long
+FORGET = timedelta(seconds=10)  # the server drops a consumer without a listener after this long
 TAKE_MAX = 1_000
 
 
@@ -62,7 +62,7 @@ class PushConsumer:
             self._pending = answer["num_pending"]
 
     async def stop(self) -> None:
-        """Say that nobody listens. The server forgets the consumer by itself where it cannot hear this."""
+        """End the consumer. The server forgets it by itself where it does not get this."""
         with suppress(Error):  # the connection has ended, and the subscription with it
             if self._subscription is not None:
                 await self._subscription.unsubscribe()
@@ -79,7 +79,7 @@ class PushConsumer:
         self._pending = 0
 
     def replace(self) -> None:
-        """Take this one for broken: whoever reads makes another."""
+        """Take this one for broken: the reader makes another."""
         self._broken = True
         self._bell.set()
 
@@ -136,7 +136,7 @@ class PushConsumer:
         self._stalled = bool(stalled)
         if flow := message.reply or stalled:
             self._flow = flow
-            self._bell.set()  # whoever reads takes what came, and says so
+            self._bell.set()  # the reader takes what came, and says so
         elif int(headers.get("Nats-Last-Consumer", self._number)) != self._number:
             self._broken = True
             self._bell.set()

@@ -25,7 +25,7 @@ LINE_MAX = 64 << 10
 """Bytes of a line without an end: more is no NATS server. Its INFO, the longest, has some kilobytes."""
 _END = b"\r\n"
 _PLAIN_HEADERS = b"NATS/1.0\r\n"
-"""How headers begin that say no status."""
+"""How headers without a status begin."""
 _ILLEGAL = re.compile(r"[ \t\r\n]")
 _ONE_LINE = str.maketrans({"\r": " ", "\n": " "})
 

@@ -62,7 +62,7 @@ class Message(MessagePart):
 
 
 class Statement(Message):
-    """What a rule says of a cluster, for other rules. It counts for as long as the rule is there and speaks of it."""
+    """What a rule says of a cluster, for other rules. It counts while the rule is there and names the cluster."""
 
     cluster: Name
     rule: Name

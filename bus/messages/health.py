@@ -57,7 +57,7 @@ class Observation(Message):
 class RefreshRequest(MessagePart):
     """Asks a source for what it sees of these targets at `not_before` or later. The answer is an Observation of each.
 
-    Sent on a core subject and stored nowhere: whoever needs the answer asks again until it has come.
+    Sent on a core subject and stored nowhere: the process that needs the answer asks again until it has come.
     """
 
     targets: tuple[Target, ...]

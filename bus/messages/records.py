@@ -175,7 +175,7 @@ class Delayed(MessagePart):
 
     subject: Annotated[str, Field(min_length=1, max_length=4096)]
     body: str
-    """Its bytes in base64: nobody has read it yet."""
+    """Its bytes in base64: they are not decoded yet."""
     sequence: Annotated[int, Field(ge=0)]
     """In the inbox."""
     stored_at: AwareDatetime

@@ -15,7 +15,7 @@ RouteKind = Literal[
 """Kinds of objects whose weights can be moved."""
 LoadBalancerKind = Literal["HAProxy", "Webhook", "Route53", "TargetGroups"]
 LOAD_BALANCERS = frozenset(get_args(LoadBalancerKind))
-"""Kinds of routes that stand in no cluster: what is moved is an entry of the settings' `loadBalancers`."""
+"""Kinds of routes that are in no cluster: what is moved is an entry of the settings' `loadBalancers`."""
 WEIGHT_MAX = 1_000_000
 """Of one backend, as Gateway API has it."""
 

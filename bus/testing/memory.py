@@ -115,7 +115,7 @@ class MemoryBus:
         return stop
 
     async def is_present(self, subject: str, timeout: timedelta) -> bool | None:  # noqa: ARG002 - an answer here takes no time
-        """True: one answers. False: nobody listens. None: the bus is down."""
+        """True: one answers. False: no process listens. None: the bus is down."""
         return None if self.down else subject in self._answered
 
     async def listen(self, subject: str, handler: Handler) -> Callable[[], Awaitable[None]]:

@@ -183,7 +183,7 @@ class MemoryWork:
         self._log.wake()
 
     async def next(self, timeout: timedelta) -> Sequence[Delivery]:
-        """Give what has come, to nobody else until ack_wait is over; empty after `timeout`."""
+        """Give what has come, and not again until ack_wait is over; empty after `timeout`."""
         until = _now() + timeout.total_seconds()
         while not (taken := self._take(_now())) and _now() < until:
             due = [hand.due for hand in self._hands.values() if hand.due > _now()]
@@ -198,7 +198,7 @@ class MemoryWork:
         self._log.wake()
 
     async def nak(self, delivery: Delivery, delay: timedelta) -> None:
-        """Give this again, to anybody, after `delay`."""
+        """Nak: give this again, to any reader of the queue, after `delay`."""
         if hand := self._mine(delivery):
             hand.owner, hand.due = None, _now() + delay.total_seconds()
             self._log.wake()
@@ -246,7 +246,7 @@ class MemoryStore:
         return self._standing[key]
 
     async def put(self, key: str, value: bytes, *, revision: int | None) -> int:
-        """Write if the key stands at `revision`. Raises Refused, Unavailable."""
+        """Write if the key is at `revision`. Raises Refused, Unavailable."""
         self._expect(key, revision)
         new = self._log.roll_up(key, value, self._now())
         self._standing[key] = KeyValueEntry(key, value, new, self._now())
@@ -263,14 +263,14 @@ class MemoryStore:
         return revisions
 
     async def delete(self, key: str, *, revision: int | None) -> None:
-        """Remove. No error where nothing stands. Raises Refused, Unavailable."""
+        """Remove. No error where there is none. Raises Refused, Unavailable."""
         if key in self._standing:
             self._expect(key, revision)
             del self._standing[key]
             self._log.roll_up(key, b"", self._now())
 
     async def entries(self, pattern: str) -> Sequence[KeyValueEntry]:
-        """All that stand under a pattern, in the order of their revisions."""
+        """All entries under a pattern, in the order of their revisions."""
         self._check()
         found = [entry for entry in self._standing.values() if matches(pattern, entry.key)]
         return sorted(found, key=lambda entry: entry.revision)
@@ -281,7 +281,7 @@ class MemoryStore:
 
     @asynccontextmanager
     async def watch(self, pattern: str) -> AsyncIterator[AsyncIterator[KeyValueEntry | str]]:
-        """What stands under a pattern, then each change."""
+        """All entries under a pattern, then each change."""
         self._check()
         yield self._changes(pattern)
 

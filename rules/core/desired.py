@@ -54,7 +54,7 @@ class Evidence:
     names: tuple[str, ...] | None = None
     """Only these signals count; None: those that the rule uses."""
     unknown: bool = False
-    """That nobody can tell how it is, is bad too, whatever the rule takes it for."""
+    """Unknown is bad too, whatever the rule takes it for."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Whose mistake a rule file's problem is: always its author's, so every one says where it stands and what to do.
+"""Whose mistake a rule file's problem is: always its author's, so each has its line and says what to do.
 
 RulesError
 ├── InvalidFiles     one or more problems in rule files, all of them at once

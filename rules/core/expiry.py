@@ -1,4 +1,4 @@
-"""Members that are no more: of a pattern nobody says who belongs to it, so who is silent for long is forgotten."""
+"""Members that are no more: a pattern lists none, so one without an observation for long is forgotten."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rules.core.group import Group, Member, updated
 GONE = timedelta(days=1)
 """A member is forgotten so long after it was last heard. Until then it is Unknown: a source may be away for hours."""
 SPEAKS = timedelta(minutes=10)
-"""And another one has been known for so long: where everybody is silent it is the sources that are away, and when they
+"""And another one has been known for so long: where all are silent it is the sources that are away, and when they
 come back they do not all speak in the same moment."""
 
 
@@ -26,7 +26,7 @@ def forget(group: Group, now: datetime, keeps: Callable[[str], bool] = lambda _:
 def next_end(group: Group, now: datetime, keeps: Callable[[str], bool] = lambda _: False) -> datetime | None:
     """Give when the next member is to be forgotten."""
     ends = [end for target, end in _ends(group.members).items() if not keeps(target)]
-    if any(end <= now for end in ends):  # nobody speaks yet
+    if any(end <= now for end in ends):  # no signal yet
         ends = [end for end in ends if end > now]
         ends += [now + SPEAKS] if any(one.status is not Health.UNKNOWN for one in group.members.values()) else []
     return min(ends, default=None)

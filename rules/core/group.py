@@ -80,7 +80,7 @@ class Signal:
 
     @property
     def lasts_until(self) -> datetime:
-        """Until when it shows its status, as things stand."""
+        """Until when it shows its status, unless an observation comes."""
         return self.proven_until or self.stale_at or FOREVER
 
     def proves(self, moment: datetime) -> bool:
@@ -191,7 +191,7 @@ class OutboxEntry:
     failed: str = ""
     """Why the last try failed, or how far it is."""
     wanted: bool = True
-    """False: it may still be carried out, but nobody wants it now, so it is not asked for again."""
+    """False: it may still be carried out, but the rule no longer wants it, so it is not sent again."""
     ended: bool = False
     """The outcome of its last try is known, and the next is not published yet."""
 
@@ -262,7 +262,7 @@ class Group(Generic[S]):
     outbox: tuple[OutboxEntry, ...] = ()
     held: Holding | None = None
     paused: Paused | None = None
-    """Of the pauses that stand, the one that ends last."""
+    """Of the current pauses, the one that ends last."""
     also_paused: tuple[Paused, ...] = ()
     """The others: each was said of other names, and ends by itself or by its own resume."""
     commanded_at: datetime | None = None
@@ -277,7 +277,7 @@ class Group(Generic[S]):
     digest: str = ""
     """Of the rule by which it was last decided; empty: not known."""
     position: int = 0
-    """The sequence of the last fact folded in; kept by whoever reads the stream."""
+    """The sequence of the last fact folded in; set by the reader of the stream."""
     version: int = VERSION
     later: Any = field(default=None, compare=False, repr=False)
     """Keys that another release stored and this one does not know (stored.py): kept, and written back."""

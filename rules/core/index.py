@@ -1,7 +1,7 @@
 """Finds those of many patterns that may fit a path, in a time that does not grow with the number of patterns.
 
 A trie of segments, as in a NATS server's subject list. A literal segment is found by its text; one with wildcards by
-the text before its first wildcard and after its last, so it may be found where it does not fit: whoever asks checks
+the text before its first wildcard and after its last, so it may be found where it does not fit: the caller checks
 what it gets. What fits is always found.
 """
 

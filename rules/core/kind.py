@@ -86,7 +86,7 @@ class RuleKind(Generic[R, S]):
     reschedules: Callable[[Group[S], Group[S]], bool]
     """(before, after): whether asking for it has moved the moment of its next step, so that it is desired once more."""
     tells: bool
-    """Whether telling people is what it does: its words wait for guards, and nobody is told of them besides."""
+    """Whether telling people is what it does: its notifications wait for guards, and there are no others."""
 
     # What changes it.
     observe: Callable[[R, Group[S], Fact, datetime], Group[S]]
@@ -130,12 +130,12 @@ class RuleKind(Generic[R, S]):
     selects: Callable[[R, str], bool]
     """(rule, object): whether the rule as it is written now still matches this."""
     keeps: Callable[[Group[S]], bool]
-    """(group): whether it says what stands in the world, so that it is stored although its rule is no more."""
+    """(group): whether it records what was changed in the world, so that it is stored although its rule is no more."""
     way_back_only: Callable[[R], R] | None
     """(rule): the rule as it counts after it has left the rule files, for as long as a group of it is kept. None: it
     counts no more."""
     forget: Callable[[R, Group[S], Callable[[str, str], bool]], Group[S]]
-    """(rule, shared group, stands): without what was said by rules that, by name and cluster, no longer say so."""
+    """(rule, shared group, still said): without what other rules said and, by their name and cluster, say no more."""
     as_it_counts: Callable[[R, Group[S], Callable[[str, str], bool]], Group[S]]
     """(rule, stored group, taken): without the signals that other rules take now, by target and name."""
 

@@ -1,6 +1,6 @@
-"""Clocks of what is bad: they wait while nobody knows, and stop only when it has been good for long enough.
+"""Clocks of what is bad: they wait while health is Unknown, and stop only when it has been good for long enough.
 
-A restart forgets nothing: all times are stored. Whoever looks late, or at several changes at once, may see a clock
+A restart forgets nothing: all times are stored. A late look, or one at several changes at once, may see a clock
 begin again, and never one that runs ahead.
 """
 
@@ -35,7 +35,7 @@ class Stopwatch:
 def advanced(
     clock: Stopwatch | None, is_bad: bool | None, since: datetime, now: datetime, recovery: timedelta
 ) -> Stopwatch | None:
-    """Give the clock of something that has been bad, or good, since then; None as status: nobody knows.
+    """Give the clock of something that has been bad, or good, since then; None as status: not known.
 
     No clock: there is nothing to time. It ends when it has been good for as long as `recovery`.
     """
@@ -56,7 +56,7 @@ def _running(clock: Stopwatch | None, since: datetime) -> Stopwatch:
         return Stopwatch(clock.since + max(since - clock.waiting_since, NO_TIME), since)
     if clock is not None and clock.seen == since:
         return clock
-    # It has left this status and come back, and nobody has seen what was between.
+    # It has left this status and come back, and what was between was not observed.
     return Stopwatch(since, since)
 
 

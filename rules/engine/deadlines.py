@@ -120,7 +120,7 @@ def runs_out(member: Member, rule: Rule, end: datetime, reader: Reader) -> datet
 
 
 def forgotten_at(member: Member, name: str, rule: Rule) -> datetime | None:
-    """When this signal is forgotten; None: not as things stand. One that the rule names is never."""
+    """When this signal is forgotten; None: not unless something changes. One that the rule names is never."""
     signal = member.signals[name]
     if signal.stale_at is None or rule.signals is not None:
         return None

@@ -2,7 +2,7 @@
 
 Windows start when the status was observed, not when we got it, and run out only on evidence from their end or
 later (decision 21). Deadlines are taken in their order, also when they are looked at late, so the answer does not
-depend on when anybody looked. A signal that is silent for long while another one speaks is of a source that is no
+depend on when a process looked. A signal that is silent for long while another one is heard is of a source that is no
 more, and forgotten.
 """
 
@@ -101,7 +101,7 @@ def _looked_at(member: Member, rule: Rule, at: datetime, reader: Reader, *, said
     if status is None:
         return member
     if said and status is Health.UNKNOWN and (unknown_at := unknown_from(member, rule, at)) is not None:
-        # A late word: all that was heard of this moment says Healthy, and it is Unknown only since a later one.
+        # A late word: all signals of this moment say Healthy, and it is Unknown only since a later one.
         member, at = _is(member, rule, Health.HEALTHY, at, at, reader), unknown_at
     return _is(member, rule, status, begun(member, rule, status, at) if said else at, at, reader)
 

@@ -139,7 +139,7 @@ def _asked(
 ) -> tuple[Group, DesiredState, tuple[Action, ...], tuple[Fact, ...], tuple[Lack, ...]]:
     """Desire, agree with the present, guard, owe.
 
-    In a dry run nobody answers: what follows from an action being done is rehearsed at once.
+    In a dry run there is no outcome: what follows from an action being done is rehearsed at once.
     """
     desire = kind_of(rule).desire
     actions: tuple[Action, ...] = ()
@@ -198,7 +198,7 @@ def _within_a_moment(fact: Fact) -> int:
 
 
 def _in_mode(rule: Rule, group: Group) -> Group:
-    """What was only rehearsed has not happened: a rule that is switched to Enforce begins from what stands."""
+    """What was only rehearsed has not happened: a rule that is switched to Enforce begins from the current state."""
     if group.mode is rule.mode:
         return group
     if group.mode is Mode.DRY_RUN:
@@ -219,7 +219,7 @@ def _holding(group: Group, desired: DesiredState, now: datetime) -> Holding | No
 
 
 def _has_failed(entry: OutboxEntry) -> bool:
-    """What goes on has not failed: nobody is told of a hold, and `reactor status` shows how far it is."""
+    """What goes on has not failed: no notification of a hold, and `reactor status` shows how far it is."""
     return bool(entry.failed) and entry.failed.partition(":")[0] not in NON_FAILURES
 
 

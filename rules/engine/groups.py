@@ -62,9 +62,9 @@ class GroupStore:
         self._lacking: set[Key] = set()
         """Groups that wait for a look."""
         self.reader = ALWAYS
-        """Who reads the facts, as it is now; to be set by whoever is no rehearsal."""
+        """Who reads the facts, as it is now; a live process sets it, a rehearsal does not."""
         self.dropped: set[Key] = set()
-        """Groups that are no more; whoever stores groups forgets them, and clears this."""
+        """Groups that are no more; the process that stores groups deletes them, and clears this."""
         groups = list(groups)
         self._pauses = Pauses(group for group in groups if group.rule == PAUSES)
         for group in groups:
@@ -72,8 +72,8 @@ class GroupStore:
             if group.rule == PAUSES:
                 continue
             if rule is None or not is_of(rule, group) or not covers(rule, group.object):
-                # Nobody decides for it any more; kept, it would owe its last action without end. But what stands in the
-                # world stays stored: its rule is kept for the way back, and comes with a later rule set.
+                # No rule decides for it any more; kept, it would owe its last action without end. What it changed in
+                # the world stays stored: its rule is kept for the way back, and comes with a later rule set.
                 if not is_kept(group):
                     self.dropped.add((group.rule, group.object))
             elif mine(group.rule, scope_of(rule, group.object)):

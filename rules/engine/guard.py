@@ -55,7 +55,7 @@ def guard(
     """Give what may be done of this desired state, and why the rest may not. `file_guards`: those of all rule files.
 
     `fresh`: whether what the desired state rests on was seen a moment ago; otherwise no grant is used up.
-    `waits`: acts are missing in it only because their evidence is: what people were asked, and their yes, stand.
+    `waits`: acts are missing in it only because their evidence is: the approval request and its answer stay.
     """
     wants = bool(desired.acts) or desired.notice is not None
     refusal = _never(rule, group, desired) if wants else None
@@ -100,7 +100,7 @@ def _never(rule: Rule, group: Group, desired: DesiredState) -> tuple[Held, str] 
 
 
 def _asked_back(desired: DesiredState) -> tuple[PlannedAction, ...]:
-    """What a pause does not stop: it is for what the reactor does of itself, and nobody may be locked in by it."""
+    """What a pause does not stop: it is for what the reactor does of itself, and keeps no person from undoing that."""
     return tuple(act for act in desired.acts if act.safe and act.by_hand)
 
 
@@ -122,7 +122,7 @@ def _on_its_way(group: Group, act: PlannedAction) -> bool:
 def _own(
     rule: Rule, group: Group, limits: RuleGuards, acts: Sequence[PlannedAction], now: datetime
 ) -> tuple[Group, tuple[Held, str] | None, datetime | None]:
-    """Check the limits that need nobody else: give the group, why it has to wait, and until when."""
+    """Check the limits that need no other group: give the group, why it has to wait, and until when."""
     by_itself = not all(act.by_hand for act in acts)
     limited = not all(act.homeward for act in acts)
     windows = [window for guards in limits.own for window in guards.blocked_windows if by_itself and limited]

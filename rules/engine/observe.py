@@ -26,12 +26,12 @@ NON_FAILURES = {"InProgress": RETRY_FIRST, "Maintained": timedelta(minutes=1), W
 """Reasons of an action that is not done and has not failed, and how soon the same one is asked for again.
 
 InProgress: it takes longer than one call, and gets on. Maintained: a complete isolation is checked for as long as it is
-wanted. Waited: no executor began it in time. Whoever hears that has read what was said before, and a second more for
-what is on its way."""
+wanted. Waited: no executor began it in time. A decider that gets this has read what was said before, and a second more
+for what is on its way."""
 
 
 class _Draft(dict[str, Member]):
-    """The members while facts are folded in: one copy for all facts of a step. Afterwards nobody writes into it."""
+    """The members while facts are folded in: one copy for all facts of a step. Afterwards it is not written."""
 
     __slots__ = ("is_over",)
     is_over: bool

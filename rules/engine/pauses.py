@@ -11,7 +11,7 @@ from rules.core.values import replace
 from rules.rulefile.targets import matches
 
 PAUSES = "@pause"
-"""Stands where a group has its rule; the object is the pattern of rule names."""
+"""In place of a group's rule; the object is the pattern of rule names."""
 
 
 class Pauses:
@@ -70,7 +70,7 @@ class Pauses:
 
 
 def lasting(standing: Paused | None, fact: Pause) -> Paused:
-    """Give the pause that stands after this word: of two the one that ends later, so that nobody's is cut short.
+    """Give the pause that holds after this command: of two the one that ends later, so that neither is cut short.
 
     Of two with the same end it is the one that was there: who was first is told.
     """

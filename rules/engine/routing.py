@@ -38,7 +38,7 @@ Home = tuple[str, str]
 """What a partition is computed from: a rule and a scope, or a scope that several rules share."""
 Scope = Callable[[Path], str | None]
 PATHS_MAX = 65_536
-"""For how many things that facts speak of it is kept which rules they concern."""
+"""Cached targets: for so many, which rules they concern is not computed again."""
 
 
 def scope_of(rule: Rule, object_: str) -> str:
@@ -109,7 +109,7 @@ class Routing:
         ]
 
     def addresses(self, fact: Fact) -> Sequence[Address]:
-        """Give each address that the fact concerns, once. A pause or a resume concerns everybody: none is given."""
+        """Give each address that the fact concerns, once. A pause or a resume concerns all groups: none is given."""
         match fact:
             case Pause() | Resume():
                 return []

@@ -69,7 +69,7 @@ def goes_on(last: Signal, new: Signal) -> bool:
     if new.version and new.version == last.version:
         return True
     before = new.since - timedelta(seconds=new.resolution_seconds)
-    # Who cannot be asked vouches for some time to come; who then says since when takes that back.
+    # The last status of a source that cannot be asked counts for some time; one that then says since when ends that.
     return last.proves(before) and (bool(new.source) or before <= last.observed_at)
 
 
@@ -132,7 +132,7 @@ def proven(
     later.
 
     For bad, any do. For healthy, those that were Unhealthy in this episode have to be among them. `unknown`: that
-    nobody can tell is bad, whatever the rule takes it for.
+    Unknown is bad, whatever the rule takes it for.
     """
 
     def proves(one: Signal) -> bool:
@@ -151,7 +151,7 @@ SILENT_SECONDS = 15.0
 def silence_proven(member: Member, rule: Rule, moment: datetime, reader: Reader) -> datetime | None:
     """Give when the member counts as bad at this moment by silence alone, of sources that were asked.
 
-    None: it does not, as things stand.
+    None: it does not, unless something changes.
     """
     if member.status is not Health.UNKNOWN or not is_bad(rule, Health.UNKNOWN):
         return None

@@ -1,7 +1,7 @@
 """Whether what is measured goes on: a status counts from when on it has been seen without a gap.
 
 What a source did not see while it did not look may have ended and begun again. Then the window, and an act that is
-still to come, begin again; and go on from before as soon as somebody is heard who saw it all the time.
+still to come, begin again; and go on from before as soon as a source reports that saw it all the time.
 """
 
 from __future__ import annotations

@@ -47,8 +47,8 @@ def acquire(
     """Ask these guards in turn for a grant of what the group wants now. `use`: it is done as soon as all grant it.
 
     One that denies is waited for, and those before it are given back meanwhile: others may need them. Once it grants,
-    they are asked again. So whoever waits for slots holds slots only of guards that come later, which leaves no circle
-    in which groups could wait for, or give way to, each other without end.
+    they are asked again. So a group that waits for slots holds slots only of guards that come later, which leaves no
+    circle in which groups could wait for, or give way to, each other without end.
     """
     grants = group.grants or Grants()
     generation = max(grants.generation, group.generation)

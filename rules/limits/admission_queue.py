@@ -63,7 +63,7 @@ def answered(
         waiting += refusal is not None and not one.paid
         reason, detail = refusal or ("", "")
         if reason and reason == one.reason and not one.granted:
-            # Nobody hears of another place in the queue before it asks again: ten thousand are not written again.
+            # A group learns its new place in the queue when it asks again: ten thousand are not written again.
             out.append(one)
         else:
             out.append(updated(one, granted=one.wanted and refusal is None, reason=reason, detail=detail))
@@ -71,7 +71,7 @@ def answered(
 
 
 def _gate(guards: Guards, peers: PeerHealth) -> Refusal | None:
-    """Why nobody may act, also of those that were let go and have not acted yet."""
+    """Why no group may act, not even those that were admitted and have not acted yet."""
     if (reason := widespread(guards, peers)) is not None:
         return reason
     if rate(guards, peers) == 0:

@@ -33,7 +33,7 @@ PEERS_MAX = 100_000
 
 
 class LimiterRule(Rule):
-    """A guard in the form of a rule. Nobody writes it: it follows from the guards in rule files."""
+    """A guard in the form of a rule. No file has it: it follows from the guards in rule files."""
 
     name: str
     """`@` and the guard's name."""
@@ -42,7 +42,7 @@ class LimiterRule(Rule):
     guarded: tuple[str, ...]
     """The rules whose groups ask it."""
     peers: tuple[str, ...] = ()
-    """Patterns of the targets that it counts; none: it counts nobody."""
+    """Patterns of the targets that it counts; empty: it counts none."""
     at_least: int = 0
     """With fewer peers than this, bad peers are no reason to hold."""
 
@@ -161,7 +161,7 @@ def _listed(state: LimiterState) -> Callable[[str], bool]:
 
 
 def desire(_rule: LimiterRule, group: LimiterGroup, _shared_group: LimiterGroup | None, now: datetime) -> DesiredState:
-    """Give when to look again: when the next token is due, or somebody is to be forgotten."""
+    """Give when to look again: when the next token is due, or a group is to be forgotten."""
     state = group.state
     moments = [one.said_at + FORGOTTEN for one in state.queue]
     moments += [end] if (end := next_end(group, now, _listed(state))) is not None else []
@@ -174,7 +174,7 @@ def desire(_rule: LimiterRule, group: LimiterGroup, _shared_group: LimiterGroup 
 def emits(
     rule: LimiterRule, before: LimiterGroup, after: LimiterGroup, facts: Sequence[Fact], now: datetime
 ) -> tuple[Fact, ...]:
-    """Give the answers: to whoever asks, also again, and to those whose answer has changed."""
+    """Give the replies: to each group that asks, also again, and to those whose reply has changed."""
     asking = {(fact.rule, fact.object) for fact in facts if isinstance(fact, AcquireRequest)}
     known = {one.key: one for one in before.state.queue}
     requests = [one for one in after.state.queue if one.wanted]

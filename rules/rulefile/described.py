@@ -1,4 +1,4 @@
-"""What stands under the fields of a model, for editors: a JSON Schema has it beside the key.
+"""The docstrings under the fields of a model, for editors: a JSON Schema has them as descriptions.
 
 Only a schema reads the source for it. pydantic's `use_attribute_docstrings` does so for every class at each start.
 """
@@ -32,7 +32,7 @@ class Described(BaseModel):
 
 
 def _texts(cls: type[BaseModel]) -> Mapping[str, str]:
-    """Of each field; one that a class declares again has what stands there, or nothing."""
+    """Of each field; one that a class declares again has the docstring there, or none."""
     texts: dict[str, str] = {}
     for base in reversed(cls.__mro__):
         if issubclass(base, Described) and base is not Described:

@@ -58,7 +58,7 @@ def problems(document: Document, at: Path, errors: Sequence[ErrorDetails], model
 
 
 def near_tag(error: ErrorDetails) -> str | None:
-    """The kind that is meant by one that is misspelled; None: it is something else, or nobody can tell."""
+    """The kind that is meant by one that is misspelled; None: it is something else, or cannot be told."""
     if error["type"] != "union_tag_invalid" or _tag(error) != "kind" or not isinstance(error.get("input"), dict):
         return None
     given = str(error["input"].get("kind"))
@@ -68,7 +68,7 @@ def near_tag(error: ErrorDetails) -> str | None:
 
 
 def _path(document: Document, at: Path, error: ErrorDetails) -> tuple[Path, str | None]:
-    """Give the place in the document: pydantic's own path also names union members, which stand nowhere."""
+    """Give the place in the document: pydantic's own path also names union members, which are not in the document."""
     path = at
     location = list(error["loc"])
     key = None
@@ -124,7 +124,7 @@ def _number(value: float) -> str:
 
 
 def _keys(model: Any) -> list[str]:
-    """All keys that stand anywhere in these models: enough to guess what was meant."""
+    """All keys of these models and their parts: enough to guess what was meant."""
     out: list[str] = []
     todo, done = [model], set()
     while todo:

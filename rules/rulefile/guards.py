@@ -109,7 +109,7 @@ class Guards(Model):
 
     @property
     def counts_peers(self) -> bool:
-        """Whether somebody has to know how the peers are."""
+        """Whether the health of the peers has to be known."""
         return self.max_unhealthy is not None or self.min_healthy is not None or self.disruption is not None
 
     @property

@@ -69,7 +69,7 @@ class JsonPath:
     steps: tuple[Step, ...]
 
     def text_of(self, value: object) -> str:
-        """Give what stands there, as text; several values with a space between. Raises NoValue."""
+        """Give the value at the path, as text; several values with a space between. Raises NoValue."""
         found = self.found_in(value, Walk())
         if not found:
             raise NoValue(f"{self.text} finds nothing")

@@ -15,7 +15,7 @@ from pydantic import Field, PrivateAttr, StringConstraints
 from bus.messages import LOAD_BALANCERS, LoadBalancerKind, Mode, RouteKind
 from rules.rulefile.failback_policy import FailbackMode, OnDrift, TrafficFailback
 
-# These names are also this module's: whoever writes a kind finds all that it is made of in one place.
+# These names are also this module's: the author of a kind finds all that it is made of in one place.
 from rules.rulefile.fields import YEAR as YEAR
 from rules.rulefile.fields import ClusterName as ClusterName
 from rules.rulefile.fields import KubeName as KubeName
@@ -108,7 +108,7 @@ class RouteSelection(Model):
 
     @property
     def in_cluster(self) -> bool:
-        """Whether it stands in a cluster; else it is a load balancer of the settings."""
+        """Whether it is in a cluster; else it is a load balancer of the settings."""
         return self.kind not in LOAD_BALANCERS
 
 
@@ -202,7 +202,7 @@ class TrafficFailover(Rule):
         return ("service/**",)
 
     def model_post_init(self, _context: object) -> None:
-        """Know whether names of the route stand in its backends."""
+        """Note whether its backends have placeholders for names of the route."""
         texts = [text for one in self.backends or () for text in (one.service, one.target)] + [self.primary]
         if self.route.selector is not None and any("{" in text for text in texts if text):
             self._of_objects = {}
@@ -221,12 +221,12 @@ class TrafficFailover(Rule):
 
     @property
     def templated(self) -> bool:
-        """Whether names of the route stand in its backends."""
+        """Whether its backends have placeholders for names of the route."""
         return self._of_objects is not None
 
     @property
     def of_objects(self) -> dict[str, TrafficFailover]:
-        """The rule as it speaks of each route; a cache."""
+        """The rule with the names of each route filled in; a cache."""
         return self._of_objects if self._of_objects is not None else {}
 
     def plain(self) -> TrafficFailover:
@@ -240,7 +240,7 @@ class TrafficFailover(Rule):
         return self._readings
 
     def reading(self, readings: Mapping[str, Readings]) -> TrafficFailover:
-        """Give the rule as it stands beside its sources."""
+        """Give the rule as it is loaded beside its sources."""
         rule = self.model_copy()
         rule._readings = dict(readings)  # noqa: SLF001 - its own
         return rule

@@ -43,7 +43,7 @@ def _characters_meet(one: str, other: str) -> bool:
 
 
 def _meet(one: Sequence[T], other: Sequence[T], many: T, same: Callable[[T, T], bool]) -> bool:
-    """Whether some sequence fits both, where `many` stands for any number of anything."""
+    """Whether some sequence fits both, where `many` matches any number of anything."""
     above: list[bool] = []
     for row in range(len(one) + 1):
         here = [False] * (len(other) + 1)

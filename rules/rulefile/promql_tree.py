@@ -58,7 +58,7 @@ class Query:
 
 PARTS_MAX = 250
 """Operators, brackets and calls of an expression that is read. The parser is recursive: thousands of them would end the
-process, and nobody writes them."""
+process, and no person writes them."""
 _TEXT = re.compile(r'"(?:\\.|[^"\\])*"|\'(?:\\.|[^\'\\])*\'|`[^`]*`|#[^\n]*|\{[^{}]*\}')
 _PART = re.compile(r"[-+*/%^(\[]|[<>!=]=?|\b(?:and|or|unless|atan2|offset|by|without|on|ignoring)\b", re.IGNORECASE)
 
@@ -68,7 +68,7 @@ _ODD_OFFSET = re.compile(r"(?:\boffset\b|@)\s*[-+]?\s*(?:inf|nan)\b", re.IGNOREC
 
 @lru_cache(maxsize=4096)
 def read(text: str) -> Query:
-    """Read an expression. One that is larger than anybody writes is not looked at, and nothing is said of it."""
+    """Read an expression. One that is larger than people write is not looked at, and has no findings."""
     bare = _TEXT.sub(" x ", text)
     if len(_PART.findall(bare)) > PARTS_MAX:
         return Query()

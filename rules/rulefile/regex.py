@@ -7,7 +7,7 @@ from functools import lru_cache
 import re2
 
 _OPTIONS = re2.Options()
-_OPTIONS.log_errors = False  # a bad expression is told once, where it stands, not on stderr
+_OPTIONS.log_errors = False  # a bad expression is told once, with its line, not on stderr
 _OPTIONS.max_mem = 8 << 20
 
 

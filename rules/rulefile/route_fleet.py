@@ -1,4 +1,4 @@
-"""One rule for a fleet of routes: `{name}`, `{namespace}` and `{cluster}` of the route stand in its backends."""
+"""One rule for a fleet of routes: its backends have `{name}`, `{namespace}` and `{cluster}` of the route."""
 
 from __future__ import annotations
 
@@ -84,6 +84,6 @@ def namespace_in(template: str, target: str) -> str | None:
 
 
 def _fits(template: str, text: str) -> bool:
-    """Whether the text could be made of the template, by what stands before and after its placeholders."""
+    """Whether the text could be made of the template, by the text before and after its placeholders."""
     before, after = template[: template.index("{")], template[template.rindex("}") + 1 :]
     return len(text) >= len(before) + len(after) and text.startswith(before) and text.endswith(after)

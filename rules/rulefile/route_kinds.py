@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 EVERY = "[*]"
-"""Stands in a path behind the list of a route's rules: each of them has backends of its own."""
+"""In a path, after the list of a route's rules: each of them has backends of its own."""
 FQDN = re.compile(r"([^./]+)\.([^./]+)\.svc(\..+)?")
 """A Service's name, its namespace, and the cluster's domain."""
 PATH = re.compile(r"[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*")

@@ -21,7 +21,7 @@ class RuleSet:
     """Limits that several rules share."""
     warnings: tuple[Problem, ...] = ()
     places: Mapping[str, str] = field(default_factory=dict)
-    """Where each rule stands: its name to `file:line`."""
+    """The place of each rule: its name to `file:line`."""
     removed: frozenset[str] = frozenset()
     """Rules that are in no file any more: they only bring back what they have done."""
 

@@ -95,7 +95,7 @@ class PreConditions(Model):
 
 
 def _listed(value: object) -> object:
-    """One state may stand without a list around it."""
+    """One state may be written without a list around it."""
     return tuple(value) if isinstance(value, list) else (value,)
 
 

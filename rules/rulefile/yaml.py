@@ -43,12 +43,12 @@ class Document:
     value: Any = None
     places: dict[Path, Place] = field(default_factory=dict)
     keys: dict[Path, Place] = field(default_factory=dict)
-    """Where the key itself stands, for findings about keys."""
+    """The place of the key itself, for findings about keys."""
     ignored: dict[int, frozenset[str]] = field(default_factory=dict)
     """Line to the hints that a comment silences there: `# reactor: ignore <hint>, <hint>`."""
 
     def at(self, path: Path) -> Any:
-        """The value that stands at this path. Raises KeyError, IndexError or TypeError where none does."""
+        """The value at this path. Raises KeyError, IndexError or TypeError where none does."""
         value = self.value
         for part in path:
             value = value[part]

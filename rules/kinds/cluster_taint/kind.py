@@ -53,7 +53,7 @@ def covers(rule: ClusterTaint, object_: str) -> bool:
 
 
 def stands(rule: ClusterTaint, cluster: str) -> bool:
-    """Whether the rule puts taints on this cluster. What others once put there is known to nobody now."""
+    """Whether the rule puts taints on this cluster. What other rules once put there is not known now."""
     return rule.mode not in _SILENT and covers(rule, f"cluster/{cluster}")
 
 
@@ -63,7 +63,7 @@ def takes(rule: ClusterTaint) -> tuple[str, tuple[str, ...]] | None:
 
 
 def advance(rule: ClusterTaint, group: TaintGroup, _shared_group: TaintGroup | None, _now: datetime) -> TaintGroup:
-    """While it is off, none of its taints stands; those that are on a Karmada object stay there."""
+    """While it is off, it has no taints on; those that are on a Karmada object stay there."""
     state = group.state
     if rule.mode is not Mode.OFF or rule.carrier == "Karmada" or state.taints is None:
         return group
@@ -98,7 +98,7 @@ def desire(rule: ClusterTaint, group: TaintGroup, _shared_group: TaintGroup | No
 
 
 def _timed(rule: ClusterTaint, state: TaintState) -> tuple[Taint, ...]:
-    """Those that stand keep their time; a new one has none before it is put on."""
+    """Those that are on keep their time; a new one has none before it is put on."""
     since = {(taint.key, taint.effect): taint.time_added for taint in state.taints or ()}
     return tuple(
         Taint(key=one.key, value=one.value, effect=one.effect, time_added=since.get((one.key, one.effect)))
@@ -111,7 +111,7 @@ def _content(taint: Taint) -> tuple[str, str, str]:
 
 
 def done(_rule: ClusterTaint, group: TaintGroup, action: Action, _at: datetime) -> TaintGroup:
-    """The taints stand as asked; the new ones since it was decided, which is the time that Karmada's objects show."""
+    """The taints are as asked; the new ones since it was decided, which is the time that Karmada's objects show."""
     if not isinstance(action, SetTaints):
         return group
     since = action.decided_at
@@ -126,7 +126,7 @@ def _standing(state: TaintState) -> tuple[Taint, ...] | None:
 
 
 def reset(rule: ClusterTaint, group: TaintGroup) -> TaintGroup:
-    """What was only rehearsed stands on no cluster; what a Karmada object had before still does."""
+    """What was only rehearsed is on no cluster; what a Karmada object had before still does."""
     state = group.state
     taints = _standing(state) if rule.carrier == "Karmada" else None
     return replace(group, state=replace(state, taints=taints, standing=None))

@@ -16,7 +16,7 @@ class TaintState:
     taints: tuple[Taint, ...] | None = None
     """Those that the rule has put on it; None: it has not touched it yet."""
     standing: tuple[Taint, ...] | None = None
-    """Those that really stand while a dry run pretends others; None: those above."""
+    """Those that are really on while a dry run pretends others; None: those above."""
 
 
 TaintGroup: TypeAlias = Group[TaintState]

@@ -40,7 +40,7 @@ def desire(
     told = "Healthy" if member.settled else "Unhealthy"
     if told == group.state.last_notified or (member.settled and group.state.last_notified is None):
         return DesiredState()
-    # Where Unknown counts as bad, people are not told that somebody knows.
+    # Where Unknown counts as bad, people are not told that it is known.
     unknown = member.status is Health.UNKNOWN and rule.treat_unknown_as is UnknownAs.UNHEALTHY
     words = dict(member.labels) | {
         "target": group.object, "status": "Unknown" if unknown else told, "since": iso(member.since),
@@ -61,7 +61,7 @@ def requested(
 
 
 def reset(_rule: Notification, group: NotificationGroup) -> NotificationGroup:
-    """Forget what nobody was really told."""
+    """Forget notifications that were only rehearsed."""
     return with_state(group, last_notified=None)
 
 

@@ -37,7 +37,7 @@ PERCENT_POINTS = 5.0
 
 
 class QuorumRule(Rule):
-    """A Quorum source in the form of a rule. Nobody writes it: it follows from the sources in rule files."""
+    """A Quorum source in the form of a rule. No file has it: it follows from the sources in rule files."""
 
     name: str
     """`@quorum.` and the source's name."""
@@ -147,7 +147,7 @@ def _proven_until(member: Member, lasts: datetime) -> datetime:
 def judged(source: Quorum, group: QuorumGroup) -> tuple[Health | None, str]:
     """Give the target's health by its members', and why; None: no member was ever observed.
 
-    Members that nobody knows may be bad: only where they cannot decide it does their health not matter.
+    Members of unknown health may be bad: only where they cannot decide it does their health not matter.
     """
     total = unknown = 0
     bad = []
@@ -177,7 +177,7 @@ def _healthy_percent(source: Quorum, group: QuorumGroup) -> float:
 
 
 def desire(rule: QuorumRule, group: QuorumGroup, _shared_group: QuorumGroup | None, now: datetime) -> DesiredState:
-    """Give when to say it again, or somebody is to be forgotten."""
+    """Give when to say it again, or to forget a member."""
     moments = [_again_at(rule, group.state.said) if group.state.said is not None else None, next_end(group, now)]
     return DesiredState(requeue_at=min((at for at in moments if at is not None), default=None))
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 def apportion(total: int, shares: Sequence[int]) -> list[int]:
     """Divide `total` by `shares` so that the parts are whole and sum to it (largest remainder; ties: the earlier).
 
-    No part is zero while `total` is at least the number of shares: whoever is ready gets something.
+    No part is zero while `total` is at least the number of shares: each that is ready gets something.
     """
     whole = sum(shares)
     if not shares or whole == 0:

@@ -70,7 +70,7 @@ def moved(
 
 
 def left(group: TrafficGroup, service: str, at: datetime) -> TrafficGroup:
-    """Take note that traffic has left a backend, whoever has moved it."""
+    """Take note that traffic has left a backend, by our hand or another's."""
     state = group.state.failover or FailoverState()
     return with_state(group, failover=replace(state, flaps={**state.flaps, service: Flap(True, at)}))
 
@@ -85,7 +85,7 @@ def trusted(group: TrafficGroup, target: str, at: datetime) -> TrafficGroup:
 
 
 def weights_of(group: TrafficGroup) -> Mapping[str, int]:
-    """The weights as they stand, or in a dry run as they would. A service that is given twice has its larger one."""
+    """The current weights, or in a dry run as they would. A service that is given twice has its larger one."""
     if group.state.asked is not None:
         return group.state.asked
     out: dict[str, int] = {}

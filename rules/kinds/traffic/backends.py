@@ -25,14 +25,14 @@ class BackendView(NamedTuple):
     target: str
     member: Member | None
     weight: int
-    """As it stands."""
+    """Its current weight."""
     share: int
     """When healthy."""
     tier: int
     waits_until: datetime | None = None
     """It has failed again and again, and gets no traffic before."""
     assumed: bool | None = None
-    """Of one that nobody knows about: whether it is taken as healthy; None: nothing is assumed."""
+    """Of one of unknown health: whether it is considered healthy; None: nothing is assumed."""
     given_until: datetime | None = None
     """Weights on their way give it some: until then they are taken as written, though no outcome is known."""
 
@@ -83,7 +83,7 @@ def backends_of(
 def _given(group: TrafficGroup, now: datetime) -> Mapping[str, datetime]:
     """Who gets weight by what is on its way, and until when that counts.
 
-    Whoever turns bad within these milliseconds may have traffic already, and then keeps it through its toleration.
+    One that turns bad within these milliseconds may have traffic already, and then keeps it through its toleration.
     """
     return {
         service: entry.action.decided_at + IN_FLIGHT
@@ -95,7 +95,7 @@ def _given(group: TrafficGroup, now: datetime) -> Mapping[str, datetime]:
 
 
 def _assumed(rule: TrafficFailover, member: Member | None, now: datetime) -> bool | None:
-    """Whether one that nobody knows about is taken as healthy: if it was bad, once its recovery would be over."""
+    """Whether one of unknown health is considered healthy: if it was bad, once its recovery would be over."""
     if member is None or member.status is not Health.UNKNOWN:
         return None
     return member.settled is not False or (now - member.since).total_seconds() >= rule.recovery_seconds

@@ -133,7 +133,7 @@ def drifted(rule: TrafficFailover, group: TrafficGroup, before: Mapping[str, int
     state = group.state.failover or FailoverState()
     if rule.on_drift is not OnDrift.HOLD or now == before or now in asked or state.override is not None:
         return group
-    if group.state.route is not None and group.state.route.lost is not None:  # forgotten, by nobody's hand
+    if group.state.route is not None and group.state.route.lost is not None:  # forgotten by its balancer
         return group
     drift = state.drift or Drift(at, dict(before))
     put_back = now == drift.before

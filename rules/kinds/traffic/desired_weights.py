@@ -46,7 +46,7 @@ _SAFE = (*HOME, Because.TRIAL_FAILED, Because.BY_HAND)
 
 
 def uneven(group: TrafficGroup, weights: Mapping[str, int]) -> bool:
-    """Whether any entry of the route stands otherwise than these weights."""
+    """Whether any entry of the route differs from these weights."""
     if group.state.asked is not None or group.state.route is None:
         return dict(standing(group)) != dict(weights)
     return any(weights.get(service, weight) != weight for service, weight in group.state.route.backends)
@@ -118,7 +118,7 @@ def _fitted(route: RouteState, desired: DesiredWeights, ref: RouteRef) -> Desire
 
 
 def _why(route: RouteState, weights: Mapping[str, int], desired: DesiredWeights) -> str:
-    """They stood like this by our own hand, or when we first saw them right, and another writer has changed them."""
+    """We wrote these weights, or first saw them right, and another writer has changed them."""
     stood = route.written if route.written is not None else route.disturbed
     if stood is not None and dict(stood) == weights:
         return Because.DRIFT
@@ -137,7 +137,7 @@ def _of_state(
         return _overflowing(rule, group, primary, secondaries, now)
     if rule.own_way_back and (flap := traffic_way_back.is_away(group, primary.service)) is not None:
         return _coming_back(rule, group, primary, secondaries, flap, now)
-    # What does not serve has to be healthy now to begin, whoever has taken its weight.
+    # What does not serve has to be healthy now to begin, also where another writer took its weight.
     if primary.settled is None or (primary.settled and not primary.weight and not primary.healthy_now):
         return unsure(rule, primary)
     if primary.settled and (back_at := _back_at(rule, primary)) > now:

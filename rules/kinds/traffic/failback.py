@@ -1,7 +1,7 @@
 """The way back where it does not go by the window of all signals: by some signals, by a trial, or by hand.
 
-A trial is half-open, as a circuit breaker's: nobody knows how a primary without traffic does, so it gets a small part
-of it when the wait is over, and all of it once what was measured since proves that it is well.
+A trial is half-open, as a circuit breaker's: it is not known how a primary without traffic does, so it gets a small
+part of it when the wait is over, and all of it once what was measured since proves that it is well.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def by_trial(rule: TrafficFailover) -> bool:
 
 
 def speaking(rule: TrafficFailover, member: Member) -> Iterator[tuple[str, Signal]]:
-    """The signals whose Unhealthy stands in the way: the rule's, and those of the way back."""
+    """The signals whose Unhealthy blocks the way back: the rule's, and those of the way back."""
     for name, signal in member.signals.items():
         if rule.signals is None or name in rule.signals or name in (rule.failback.signals or ()):
             yield name, signal
@@ -225,7 +225,7 @@ def begun(group: TrafficGroup, at: datetime) -> TrafficGroup:
 
 
 def over(group: TrafficGroup, primary: str, at: datetime, *, returned: bool) -> TrafficGroup:
-    """The trial is over, and what follows from it stands; or traffic has come back without one."""
+    """The trial is over and its result is written; or traffic has come back without one."""
     state = group.state.failover
     if state is None:
         return group

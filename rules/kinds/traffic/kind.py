@@ -111,7 +111,7 @@ def _over_time(rule: TrafficFailover, group: TrafficGroup, now: datetime) -> Tra
 
 
 def done(rule: TrafficFailover, group: TrafficGroup, action: Action, at: datetime) -> TrafficGroup:
-    """The weights stand as asked."""
+    """The weights are as asked."""
     rule = of_object(rule, group.object)
     before = group
     group = route_state.done(rule, group, action, at)

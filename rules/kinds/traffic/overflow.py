@@ -93,7 +93,7 @@ def way_of(
     flap = traffic_way_back.is_away(group, primary.service)
     if flap is None or rule.failback.signals is None:
         return None
-    # Who has nobody to wait for it does not wait for having failed again.
+    # A backend that no other waits for does not wait for having failed again.
     flap = flap if serving(secondaries) else replace(flap, failures=0)
     return traffic_way_back.way_back(rule, primary, flap, now)
 
@@ -157,7 +157,7 @@ def _in_percent(weights: Mapping[str, int]) -> dict[str, float]:
 
 
 def base(group: TrafficGroup, route: RouteState) -> Mapping[str, int]:
-    """Give the weights that a change is measured against: those asked for, else our last, else those that stand."""
+    """Give the weights that a change is measured against: those asked for, else our last, else the current ones."""
     for entry in group.outbox:
         if isinstance(entry.action, SetWeights) and entry.wanted:
             return entry.action.weights

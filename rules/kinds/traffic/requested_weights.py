@@ -1,4 +1,4 @@
-"""What becomes of desired weights: which are never carried out, and which step of a gradual return stands."""
+"""What becomes of desired weights: which are never carried out, and which step of a gradual return is done."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ def forbids(rule: TrafficFailover, group: TrafficGroup, desired: DesiredState) -
 
 
 def reschedules(before: TrafficGroup, after: TrafficGroup) -> bool:
-    """A step of a gradual return stands from now on, so only now is it known when the next one is due."""
+    """A step of a gradual return is done, so only now is it known when the next one is due."""
     return before.state.step_at != after.state.step_at
 
 
 def requested(
     rule: TrafficFailover, group: TrafficGroup, desired: DesiredState, fresh: Sequence[Action], now: datetime
 ) -> TrafficGroup:
-    """A gradual return: which step is asked for, and since when it stands."""
+    """A gradual return: which step is asked for, and since when it is done."""
     if not isinstance(desired, DesiredWeights) or desired.withheld or desired.weights is None:
         return group
     if fresh:

@@ -180,7 +180,7 @@ class _Known:
 
 @dataclass(frozen=True, slots=True)
 class _Listed:
-    """Where the route stands."""
+    """The place of the route."""
 
     def __call__(self, path: Path) -> str:
         return f"{path[1]}/{path[3]}"
@@ -188,7 +188,7 @@ class _Listed:
 
 @dataclass(frozen=True, slots=True)
 class _Neighbourhood:
-    """Where the service stands."""
+    """The place of the service."""
 
     def __call__(self, path: Path) -> str:
         return f"{path[2]}/{path[3]}"
@@ -196,7 +196,7 @@ class _Neighbourhood:
 
 @dataclass(frozen=True, slots=True)
 class _Templated:
-    """Where the route stands whose backend has this target."""
+    """The place of the route whose backend has this target."""
 
     cluster: str
     template: str

@@ -1,4 +1,4 @@
-"""A route as its group knows it: what was listed, what was written, and what stood there before the first failover."""
+"""A route as its group knows it: what was listed, what was written, and its weights before the first failover."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def observe(rule: TrafficFailover, group: TrafficGroup, fact: Fact, now: datetim
 
 
 def _lost(known: RouteState, route: RouteState, life: str) -> Mapping[str, int] | None:
-    """The weights that a load balancer has forgotten with its start, while they do not stand again."""
+    """The weights that a load balancer has forgotten with its start, until they are seen there again."""
     began_anew = life and known.life and life != known.life and known.backends != route.backends
     before = known.lost if known.lost is not None or not began_anew else _weights(known)
     return None if before == _weights(route) else before
@@ -121,7 +121,7 @@ def _weights(route: RouteState) -> Mapping[str, int]:
 
 
 def asked_for(group: TrafficGroup) -> bool:
-    """Whether the weights stand as we have asked for, whether or not we know already that it was done."""
+    """Whether the weights are as we have asked for, also before the outcome has come."""
     if group.state.route is None:
         return False
     asked = [entry.action.weights for entry in group.outbox if isinstance(entry.action, SetWeights)]
@@ -147,14 +147,14 @@ def _healthy(fact: Route, known: RouteState | None) -> Mapping[str, int]:
 
 
 def _written_generation(group: TrafficGroup, fact: Route) -> int:
-    """The generation that stands on the object, so that a wiped bus does not start again below it."""
+    """The generation in the object's annotation, so that a wiped bus does not start again below it."""
     rule, _, rest = fact.annotations.get(DECISION_ANNOTATION, "").partition("/")
     _, _, generation = rest.rpartition("/")
     return int(generation) if rule == group.rule and generation.isdecimal() and len(generation) < 18 else 0
 
 
 def done(_rule: TrafficFailover, group: TrafficGroup, action: Action, at: datetime) -> TrafficGroup:
-    """The weights stand as asked: take them as seen, until a newer look at the route says otherwise."""
+    """The weights are as asked: take them as seen, until a newer look at the route says otherwise."""
     route = group.state.route
     if not isinstance(action, SetWeights) or route is None:
         return group

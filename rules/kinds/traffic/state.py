@@ -63,7 +63,7 @@ class Drift:
 
     since: datetime
     before: Mapping[str, int]
-    """The weights that stood."""
+    """The weights at that time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +104,7 @@ class RouteState:
     """A route as it was last seen."""
 
     backends: tuple[tuple[str, int], ...]
-    """Service and weight, in the route's order; a service may stand twice."""
+    """Service and weight, in the route's order; a service may be given twice."""
     observed_at: datetime
     exists: bool = True
     problem: str = ""
@@ -115,13 +115,13 @@ class RouteState:
     written: Mapping[str, int] | None = None
     """The weights of the last action, once they were carried out and while no other is asked for."""
     disturbed: Mapping[str, int] | None = None
-    """The weights that stood when another writer changed them; None: nobody has since our last write."""
+    """The weights before another writer changed them; None: no other writer has since our last write."""
     primary_changed: bool = False
     """Its annotation has named another primary since our last write."""
     life: str = ""
     """Of a load balancer that forgets its weights when it starts: which start this is."""
     lost: Mapping[str, int] | None = None
-    """The weights that are to stand since it has forgotten them; None: they were seen to stand since."""
+    """The weights to write again since it has forgotten them; None: they were seen there since."""
     sum_to: int = 0
     """Of a kind of the settings': what its weights have to add up to; 0: their ratio counts."""
     all_zero: bool = False
@@ -135,13 +135,13 @@ class TrafficState:
     route: RouteState | None = None
     """None: not listed yet."""
     asked: Mapping[str, int] | None = None
-    """DryRun: the weights as they would stand had the rule acted."""
+    """DryRun: what the weights would be had the rule acted."""
     step: int | None = None
     """The step of a gradual return that is asked for."""
     step_at: datetime | None = None
     """When that step was carried out."""
     failover: FailoverState | None = None
-    """None: nothing has failed yet, and nobody has taken the traffic in hand."""
+    """None: nothing has failed yet, and no person has taken the traffic in hand."""
 
 
 def without_dates(state: TrafficState) -> TrafficState:

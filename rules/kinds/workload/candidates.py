@@ -37,7 +37,7 @@ class SchedulingRequest:
     anyone: bool = False
     """Clusters that flap and have to wait come into question too."""
     waiting: AbstractSet[str] = frozenset()
-    """Clusters that were to be left and are not yet, as nobody knows any more how they are: they keep their copies."""
+    """Clusters that were to be left and are not yet, as their health is unknown now: they keep their copies."""
 
     @property
     def stay(self) -> dict[str, int]:
@@ -106,7 +106,7 @@ def _measured(
     question: SchedulingRequest, tiers: Sequence[Sequence[str]], held: Mapping[str, int], refused: tuple[str, ...]
 ) -> Candidates:
     known = {name: state.available for name, state in question.clusters.items() if state.available is not None}
-    # A room that nobody knows is taken as enough: the largest known one, or all that is wanted.
+    # An unknown room is taken as enough: the largest known one, or all that is wanted.
     enough = max([*known.values(), total_of(question)])
     free = {name: known.get(name, enough) for tier in tiers for name in tier}
     options = []

@@ -103,7 +103,7 @@ def ticked_copy(rule: WorkloadFailover, policy: Policy, copy: Copy, member: Memb
 
 
 def next_due(policy: Policy, cluster: ClusterState, copy: Copy, now: datetime) -> EvictionDue | None:
-    """Give when and why the workload leaves this cluster, as it stands now; None: nothing runs against it."""
+    """Give when and why the workload leaves this cluster, by the current state; None: nothing runs against it."""
     dues = [_by_cluster(policy, cluster, now), _by_application(policy, copy)]
     return min((due for due in dues if due is not None), key=lambda due: due.at, default=None)
 
@@ -195,7 +195,7 @@ def advance(
 
 
 def _begun(policy: Policy, copy: Copy, due: EvictionDue | None, now: datetime) -> Relocation:
-    """An eviction whose task stands though we remember none: its outcome never came, or our memory was wiped.
+    """An eviction whose task is there though we remember none: its outcome never came, or our memory was wiped.
 
     Without a cause it is taken back, else it goes on.
     """

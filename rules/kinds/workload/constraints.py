@@ -27,10 +27,10 @@ class Limit:
     least: int
     most: float
     groups: dict[str, str]
-    """Cluster to group; empty: nobody knows it."""
+    """Cluster to group; empty: not known."""
 
     def lack(self, names: Collection[str]) -> int:
-        """How many groups are missing. A cluster whose group nobody knows may be one of its own."""
+        """How many groups are missing. A cluster whose group is not known may be one of its own."""
         return max(self.least - len(self._known(names)) - sum(not self.groups[name] for name in names), 0)
 
     def holds(self, names: Collection[str]) -> bool:

@@ -1,6 +1,6 @@
 """What a WorkloadFailover rule wants for one workload: place, evict, purge, or keep it where it is.
 
-Never evict with nowhere to go, never purge the last healthy copy, never act while nobody knows; each hold has a reason.
+Never evict with nowhere to go, never purge the last healthy copy, never act on unknown health; each hold has a reason.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ from rules.rulefile.workload import ApplicationFailover, OnGraceExpired, PreCond
 
 
 def armed_at(conditions: PreConditions | None, copy: Copy) -> datetime | None:
-    """Give the moment from which a failure of this copy counts; None: not yet, and no moment is known.
+    """Give the moment from which a failure of this copy counts; None: not yet, and the time is not known.
 
     All conditions that are set must hold: the delay since its status was first seen, and that it was once Healthy.
     """
@@ -40,7 +40,7 @@ def borne_until(application: ApplicationFailover, copy: Copy) -> datetime | None
 
 
 def fails_at(application: ApplicationFailover, copy: Copy) -> datetime | None:
-    """Give the moment from which a copy has failed; None: it is not bad, nobody knows, or it does not count yet."""
+    """Give the moment from which a copy has failed; None: it is not bad, not known, or does not count yet."""
     armed, until = armed_at(application.pre_conditions, copy), borne_until(application, copy)
     return max(until, armed) if until is not None and armed is not None else None
 
@@ -52,7 +52,7 @@ def purged_because(
     """Say why the old copy goes now, or why it stays although its grace is over; None: it waits.
 
     `targets`: the copies that stay, None where nothing was observed of one since it was placed. No targets at all are
-    never taken as Healthy ones. `grace_seconds` None: nobody but a person removes it.
+    never taken as Healthy ones. `grace_seconds` None: only a person removes it.
     """
     if grace_seconds is None:
         return None

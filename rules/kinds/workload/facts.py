@@ -179,7 +179,7 @@ def _placed(state: WorkloadState, action: Place, at: datetime) -> WorkloadState:
     moves = {name: replace(move, placed=name in action.leaving or move.placed) for name, move in state.moves.items()}
     # What was purged first is over now that its replacement is there.
     moves = {name: move for name, move in moves.items() if move.purge_mode != "Directly" or not move.placed}
-    # What was told of a copy that stood there before says nothing about the new one.
+    # What was told of an earlier copy there says nothing about the new one.
     states = {name: told for name, told in state.states.items() if name in state.copies or name not in copies}
     return replace(state, copies=_sorted(copies), moves=moves, states=states)
 
@@ -188,7 +188,7 @@ def _evicted(state: WorkloadState, action: Evict, at: datetime) -> WorkloadState
     name = action.from_
     if name not in state.copies:
         return state
-    # It was carried out although nobody wants it any more: a move without its cause is taken back at once.
+    # It was carried out although the rule no longer wants it: a move without its cause is taken back at once.
     known = state.moves.get(name) or Relocation("Application", action.because, action.detail, action.replicas)
     directly = action.purge_mode == "Directly"
     move = replace(

@@ -136,7 +136,7 @@ def _looked_at(rule: WorkloadFailover, group: WorkloadGroup, name: str, member: 
     clocks = {}
     for key in (NOT_READY, UNREACHABLE):
         if not known and rule.treat_unknown_as is UnknownAs.HOLD:
-            break  # nobody ever knew how it is: that is no failure
+            break  # its health was never known: that is no failure
         is_bad = False if member.status is Health.HEALTHY else system_taint(member.status) == key or None
         clock = advanced(state.clocks.get(key), is_bad, member.since, now, recovery)
         if clock is not None:
@@ -155,7 +155,7 @@ def _with(rule: WorkloadFailover, group: WorkloadGroup, name: str, state: Cluste
         if runs(clock)
     ]
     if state.gone and state.observed_at is not None:
-        # Nobody speaks of it any more, and nobody looks after what stands there.
+        # It has no signal any more, and nothing looks after the copies there.
         own.append(Taint(key=UNREACHABLE, effect="NoExecute", time_added=state.observed_at + later))
     others = (*state.taints, *(taint for taints in state.by_rule.values() for taint in taints))
     state = updated(state, acute=(*own, *(taint for taint in others if taint.effect == "NoExecute")))

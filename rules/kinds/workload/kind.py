@@ -69,14 +69,14 @@ def _label(selector: ResourceSelector) -> tuple[str, str] | None:
 
 
 def subscribes(rule: WorkloadFailover, object_: str, fact: Fact) -> frozenset[str]:
-    """The copies of a workload that is selected by its labels: they were not heard of before it was listed."""
+    """The copies of a workload selected by its labels: their observations did not count before it was listed."""
     if not isinstance(fact, Workload | WorkloadCopy) or not any(map(_label, rule.resource_selectors)):
         return frozenset()
     return _copies(object_, fact.clusters if isinstance(fact, Workload) else (fact.cluster,))
 
 
 def subscribed(rule: WorkloadFailover, before: WorkloadGroup | None, group: WorkloadGroup) -> frozenset[str] | None:
-    """Those that it has heard of, as long as they stay the same."""
+    """Those that it knows, as long as they stay the same."""
     if before is not None and before.state.copies is group.state.copies:
         return None
     selects = group.object != CLUSTER_INVENTORY and any(map(_label, rule.resource_selectors))

@@ -26,7 +26,7 @@ def end_of(view: Inputs, name: str, move: Relocation) -> PlannedAction | Hold | 
     """Purge the old copy, keep it after all, or say why it is still there."""
     state, now = view.state, view.now
     stay = {other: serves(view, other) for other in bound(state.copies, state.moves)}
-    # Where nobody ever speaks of any of them, none says anything about the new one.
+    # Where none of them ever has a signal, none says anything about the new one.
     targets = (
         stay
         if any(stay.values())
@@ -35,7 +35,7 @@ def end_of(view: Inputs, name: str, move: Relocation) -> PlannedAction | Hold | 
     behaviour = behaviour_of(view.policy, move.cause)
     # Who writes Never in the grace period wants to remove it by hand.
     kept = behaviour.purge_mode is PurgeMode.NEVER
-    # What was heard of the old copy before its cluster failed is no reason to keep it.
+    # What was observed of the old copy before its cluster failed is no reason to keep it.
     failed = view.clusters.get(name, UNHEARD).status in (Health.UNHEALTHY, Health.UNKNOWN)
     silent = failed and not view.heard_since(name, move.evicted_at)
     why = purged_because(
@@ -50,7 +50,7 @@ def end_of(view: Inputs, name: str, move: Relocation) -> PlannedAction | Hold | 
             Purge, view.fields(name), why, told, concurrency_key=f"purge/{name}", follows=True, needs=needs
         )
     cluster = view.clusters.get(name, UNHEARD)
-    # What would have to leave again at once, for another cause, does not come back: its replacement stands.
+    # What would have to leave again at once, for another cause, does not come back: its replacement stays.
     comes_back = returns if stay else over  # where no other copy stays, it is the only one that can
     passed = not move.surplus and not view.due(name) and comes_back(view.policy, move, cluster, state.copies.get(name))
     if passed and move.cause == "Cluster" and cluster.waits_until is not None:
@@ -64,7 +64,7 @@ def end_of(view: Inputs, name: str, move: Relocation) -> PlannedAction | Hold | 
         why = Because.RECOVERED if on else Because.RULE_CHANGED
         return PlannedAction(CancelEviction, view.fields(name), why, detail, concurrency_key=f"evict/{name}", safe=True)
     if why is None or (view.rule.mode is Mode.DRY_RUN and not any(targets.values())):
-        return None  # a rehearsed copy is nowhere, so nobody hears of it
+        return None  # a rehearsed copy is nowhere, so no source observes it
     return why, f"{name} keeps its copy; {told}"
 
 

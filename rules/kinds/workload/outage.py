@@ -1,8 +1,8 @@
-"""So many clusters are bad at once that rather nobody sees them: the time of such an outage does not count.
+"""So many clusters are bad at once that the view may be wrong: the time of such an outage does not count.
 
-The guards let nobody leave while it lasts. When it ends, clusters come back one after the other, and the first ones
-would let the workloads of all others go at once: their tolerations are long over by then. So what was tolerated in an
-outage is not counted, and after one of all clusters nothing that was tolerated before it is, either.
+The guards let no workload leave while it lasts. When it ends, clusters come back one after the other, and the first
+ones would let the workloads of all others go at once: their tolerations are long over by then. So what was tolerated in
+an outage is not counted, and after one of all clusters nothing that was tolerated before it is, either.
 Source: Kubernetes pkg/controller/nodelifecycle, handleDisruption: on leaving full disruption all timers begin again. It
 does so for full disruption only, and there a zone that is merely disrupted goes on slowly.
 """
@@ -30,7 +30,7 @@ def assess(
         sum(not one.gone for one in clusters.values()),
         sum(not one.gone and one.status not in (None, Health.HEALTHY) for one in clusters.values()),
     )
-    # As with the guard: of one or two clusters nobody can tell who is to blame.
+    # As with the guard: of one or two clusters it cannot be told which is to blame.
     whole = peers.total >= CLUSTERS_MIN and peers.good == 0
     if whole or _too_many(rule.guards, peers):
         since = outage.since if outage is not None else at
@@ -53,7 +53,7 @@ def _less(clocks: Mapping[str, Stopwatch], outage: Outage, at: datetime) -> Mapp
 
 
 def _without(clock: Stopwatch, outage: Outage, at: datetime) -> Stopwatch:
-    """Give the clock without the time that it ran during the outage; it stood while it waited."""
+    """Give the clock without the time that it ran during the outage; it did not run while it waited."""
     until = min(at, clock.waiting_since or at)
     began = clock.since if outage.whole else max(clock.since, outage.since)
     return replace(clock, since=clock.since + (until - began)) if until > began else clock

@@ -16,7 +16,7 @@ from rules.rulefile.jsonpath import NoValue, read
 from rules.rulefile.workload import Behaviour, Policy, StatePreservation
 
 State = Mapping[str, str]
-"""JSONPath to what stood there, in a copy's status; what did not stand there is not in it."""
+"""JSONPath to its value, in a copy's status; paths without a value are not in it."""
 _LABEL_VALUE = re.compile(r"(?:[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?)?\Z")
 _NO_TIME = datetime.min.replace(tzinfo=UTC)
 
@@ -30,7 +30,7 @@ def paths_of(policy: Policy) -> Iterator[str]:
 
 
 def state_of(paths: Iterable[str], status: object) -> dict[str, str]:
-    """Give what stands at these paths of a status."""
+    """Give the values at these paths of a status."""
     out = {}
     for path in paths:
         try:

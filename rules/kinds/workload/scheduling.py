@@ -2,7 +2,7 @@
 
 As Karmada's scheduler does it (pkg/scheduler/core), with five differences: a new copy only goes where the cluster is
 Healthy now; what is replaced is what is lost, never more; what holds a copy keeps it; nothing is evicted before this
-has found a place; and no spread constraint that stood is broken.
+has found a place; and no spread constraint that held is broken.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from rules.kinds.workload.state import UNHEARD
 from rules.rulefile.placement import AffinityTerm, ClusterAffinity, OnInsufficient, SpreadConstraint, Strategy
 
 NAMED_MAX = 10
-"""How many clusters the reason for finding none speaks of."""
+"""How many clusters the reason for finding none counts."""
 STAYS = 1_000_000
 """A region that holds a copy comes before any that does not."""
 

@@ -40,7 +40,7 @@ class ClusterState:
     status: Health | None = None
     """None: never observed."""
     known: bool = False
-    """Somebody once knew how it was: only then does Unknown mean that it is unreachable."""
+    """Its health was known once: only then does Unknown mean that it is unreachable."""
     clocks: Mapping[str, Stopwatch] = field(default_factory=dict)
     """The taints that it has by its own health: key to since when."""
     failures: int = 0
@@ -54,7 +54,7 @@ class ClusterState:
 
 
 UNHEARD = ClusterState()
-"""A cluster that nobody has spoken of. One for all: it is asked for with every copy of every workload."""
+"""A cluster without any observation. One for all: it is asked for with every copy of every workload."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ class Copy:
     """The workload's copy in one cluster."""
 
     replicas: int | None
-    """None: the kind has no replicas, or nobody has said."""
+    """None: the kind has no replicas, or they are not known."""
     placed_at: datetime | None = None
     """When it was last created or resized: health seen before says nothing about it."""
     first_status_at: datetime | None = None
@@ -145,7 +145,7 @@ class WorkloadState:
     moves: Mapping[str, Relocation] = field(default_factory=dict)
     """Which clusters it is leaving."""
     evicting: tuple[str, ...] = ()
-    """Karmada: which of our eviction tasks stand, as inventory last told it and actions went on from there."""
+    """Karmada: which of our eviction tasks are there, as inventory last told it and actions went on from there."""
     overruled: str = ""
     """What Karmada's scheduler has made of the last action, where that is not what was asked."""
     left: Mapping[str, Departure] = field(default_factory=dict)
@@ -155,7 +155,7 @@ class WorkloadState:
     wanted_replicas: int | None = None
     """How many replicas all copies had together then."""
     wanted_on: tuple[str, ...] = ()
-    """On which clusters they were then: by these it is known which spread constraints stood."""
+    """On which clusters they were then: by these it is known which spread constraints held."""
     wanted_sizes: Mapping[str, int] = field(default_factory=dict)
     """How many replicas each of them had then, with what people have changed since."""
     too_many_since: datetime | None = None

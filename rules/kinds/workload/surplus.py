@@ -116,7 +116,7 @@ def needed_again(
 ) -> frozenset[str]:
     """Which copies that are leaving as too many take the place of those that have to leave now, the pending ones.
 
-    As many as are missing, and no constraint that stood may break by it. `sick`: clusters that have to be left as well.
+    As many as are missing, and no constraint that held may break by it. `sick`: clusters that have to be left as well.
     What had to leave, and does not at the moment, stays where it is.
     """
     begun = {name for name, move in state.moves.items() if move.placed or move.surplus or move.evicted_at}
@@ -134,7 +134,7 @@ def needed_again(
 def _too_many(
     policy: Policy, state: WorkloadState, stay: Mapping[str, Copy], limits: Sequence[Limit]
 ) -> Sequence[str]:  # fmt: skip
-    """The first choice without which the constraints that stood stand; where there is none, the first."""
+    """The first choice without which the constraints that held still hold; where there is none, the first."""
     first: Sequence[str] | None = None
     for chosen in _choices(policy, state, stay):
         if all(limit.holds(stay.keys() - {*chosen}) for limit in limits):

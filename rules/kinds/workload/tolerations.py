@@ -19,7 +19,7 @@ DEFAULT_SECONDS = 300  # as Kubernetes' DefaultTolerationSeconds, and Karmada's 
 
 
 def system_taint(ready: Health | None) -> str | None:
-    """Give the key of the taint that a cluster gets by its own health. None, nobody has said yet, is not ready."""
+    """Give the key of the taint that a cluster gets by its own health. None, not known yet, is not ready."""
     if ready is Health.HEALTHY:
         return None
     return UNREACHABLE if ready is Health.UNKNOWN else NOT_READY
@@ -56,7 +56,7 @@ def used(taints: Iterable[Taint], tolerations: Sequence[Toleration]) -> tuple[To
 def earliest(taints: Sequence[Taint], tolerations: Sequence[Toleration]) -> datetime | None:
     """Give the moment in which the first of these tolerations ends; None: never. No tolerations: at once.
 
-    A taint without a time is tolerated without end; whoever gets one puts a time on it.
+    A taint without a time is tolerated without end; the first reader of one puts a time on it.
     """
     if not taints:
         return None

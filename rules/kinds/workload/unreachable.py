@@ -1,6 +1,6 @@
 """What cannot be carried out because the cluster that is left does not answer: it waits until the cluster is back.
 
-A copy that nobody reaches can neither be marked nor be removed. Its eviction counts as begun all the same: its
+A copy on an unreachable cluster can neither be marked nor be removed. Its eviction counts as begun all the same: its
 replacement must not wait for a dead cluster, and the old copy is purged when the cluster answers, before it may serve.
 """
 
@@ -40,7 +40,7 @@ def failed(rule: WorkloadFailover, group: WorkloadGroup, action: Action, fact: O
         move, evicted_at=at, purge_mode="Gracefully" if directly else action.purge_mode,
         grace_seconds=GRACE_SECONDS if directly else action.grace_period_seconds, preserved=action.preserved,
     )  # fmt: skip
-    entry = tuple(one for one in group.outbox if one.action.id != action.id)  # nobody asks for it again
+    entry = tuple(one for one in group.outbox if one.action.id != action.id)  # it is not sent again
     return replace(group, outbox=entry, state=replace(state, moves=evicted(state.moves, action.from_, move)))
 
 

@@ -1,4 +1,4 @@
-"""What waits: copies of which nobody knows how they are, and when to look again."""
+"""What waits: copies of unknown health, and when to look again."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rules.kinds.workload.state import UNHEARD
 
 
 def unsure(view: Inputs) -> Iterator[Hold]:
-    """Copies that would have to be looked after, if only somebody knew how they are."""
+    """Copies that may have to move, but their health is unknown."""
     failover = view.policy.failover
     for name, copy in view.state.copies.items():
         cluster = view.clusters.get(name, UNHEARD)

@@ -66,7 +66,7 @@ def drilled(rule: ZoneIsolation, group: ZoneGroup, state: ZoneState, now: dateti
 def _blocked(
     rule: ZoneIsolation, practice: Practice, group: ZoneGroup, state: ZoneState, zone: str, now: datetime
 ) -> tuple[Blocked | None, str]:
-    """Why no run starts now, in a word and in a sentence. Capacity is the whole admission: a drill harms nobody."""
+    """Why no run starts now, in a word and in a sentence. Capacity is the whole admission: a drill changes nothing."""
     window = next((one for one in practice.blocked_windows if open_until(one, now) is not None), None)
     alarm = stopped_by(practice, group) or next(iter(f"{bad} is bad" for bad in bad_zones(rule, group)), None)
     busy = state.isolation
@@ -86,7 +86,7 @@ def _blocked(
 
 
 def _over(rule: ZoneIsolation, group: ZoneGroup, state: ZoneState, drill: Isolation, now: datetime) -> ZoneState:
-    """End a run whose time is over, that a stop signal ends, or that stands in the way of what is real."""
+    """End a run whose time is over, that a stop signal ends, or that blocks a real isolation."""
     if place_of(drill) in (NONE, *_GOING_BACK) or rule.practice is None:
         return state
     stop = stopped_by(rule.practice, group)

@@ -56,7 +56,7 @@ def objects(rule: ZoneIsolation, fact: Fact) -> Iterable[str]:
     """The rule's one group, where the fact is about its cluster."""
     match fact:
         case Observation():
-            # One that was taken out of the rule while it is isolated has to be heard of, too.
+            # One that was taken out of the rule while it is isolated has to be observed, too.
             watched = fact.target.startswith(rule.target(""))
             stops = rule.practice.stop_signals if rule.practice is not None else ()
             mine = watched or any(matches(pattern, fact.target) for pattern in stops)
@@ -92,7 +92,7 @@ def way_back_only(rule: ZoneIsolation) -> ZoneIsolation:
 
 
 def observe(rule: ZoneIsolation, group: ZoneGroup, fact: Fact, now: datetime) -> ZoneGroup:
-    """Fold in the zones as they stand, or a person's word."""
+    """Fold in the zones as they are listed, or a person's command."""
     group = _noted(rule, group)
     state = group.state
     match fact:

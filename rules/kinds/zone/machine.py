@@ -30,7 +30,7 @@ class Status(StrEnum):
 
 
 class IsolationEvent(StrEnum):
-    """What can happen to an isolation. The annotation stands for whatever asks for one: a command, or the rule."""
+    """What can happen to an isolation. The annotation is what asks for one: a command, or the rule."""
 
     SAME_ADDED = "annotation_added_same_zone"
     REMOVED = "annotation_removed"

@@ -165,7 +165,7 @@ def _failback(rule: ZoneIsolation, group: ZoneGroup, isolation: Isolation, now: 
     if not recovery.proven:
         reason = Held.BACKING_OFF if recovery.backs_off else Held.ZONE_NOT_RECOVERED
         return DesiredState(held=(reason, recovery.detail), requeue_at=recovery.at)
-    safe = isolation.status != "Pending" or bool(isolation.back_by)  # nothing stands in the way of a person's word
+    safe = isolation.status != "Pending" or bool(isolation.back_by)  # nothing blocks a person's command
     desired = _back(rule, isolation, because, safe=safe, detail=recovery.detail)
     if isolation.back_by or isolation.practice or recovery.since is None:
         return desired
@@ -179,9 +179,9 @@ def _failback(rule: ZoneIsolation, group: ZoneGroup, isolation: Isolation, now: 
 def _isolated(
     rule: ZoneIsolation, group: ZoneGroup, state: ZoneState, isolation: Isolation, now: datetime
 ) -> DesiredState:
-    """It stands. Nodes that join are fenced too, and all of it is gone over about every minute.
+    """It is complete. Nodes that join are fenced too, and all of it is gone over about every minute.
 
-    One that stands for too long is somebody's business.
+    One that lasts for too long is a person's business.
     """
     seen = zone_seen(state, isolation.zone)
     acts: tuple[PlannedAction, ...] = ()

@@ -28,7 +28,7 @@ ASKED_AGAIN_SECONDS = 300.0
 BATCHES = 3
 """The first, a share, the rest: with a wait after each but the last."""
 ANNOTATION_REMOVED = "AnnotationRemoved"
-"""The reason of a step that a carrier does not do because whoever asked for the isolation has taken that back."""
+"""The reason of a step that a carrier does not do because a person has removed the annotation that asked for it."""
 RETRIES_MAX = 5
 RETRY_FIRST = timedelta(minutes=1)
 

@@ -63,7 +63,7 @@ def passed(rule: ZoneIsolation, group: ZoneGroup, state: ZoneState, now: datetim
             due = min(timers(rule, group, state), key=lambda timer: timer.at, default=None)
             if due is None or due.at > now:
                 break
-            # A try begins when somebody looks: its time must not be over before anything is asked.
+            # A try begins with a look: its time must not be over before anything is asked.
             when = now if due.event is IsolationEvent.RETRY else due.at
             state = apply(rule, state, due.event, when, **due.changes)
     state = drilled(rule, group, _well_again(rule, group, state), now)
@@ -211,5 +211,5 @@ def _died(rule: ZoneIsolation, group: ZoneGroup, isolation: Isolation, now: date
         return False  # a person wants it open, and knows how it is
     member = group.members.get(rule.target(isolation.zone))
     if coming_back and rule.failback.signals is not None and member is not None and dissent_on(rule, member) is None:
-        return False  # its own nodes need their time; those that opened it still stand by that
+        return False  # its own nodes need their time; those that opened it still say so
     return admit(replace(request_for(rule, group, isolation.zone, now), isolated=()), limits_of(rule)).admit

@@ -41,7 +41,7 @@ class AdmissionRequest:
     in_progress: str | None = None
     """The zone that another operation is about."""
     maintenance: str = ""
-    """Who maintains the cluster; empty: nobody does."""
+    """Who maintains the cluster; empty: no person does."""
     since_last_ended: timedelta | None = None
     """Since the last isolation of the cluster was over; None: there was none."""
     paused: str = ""
@@ -52,7 +52,7 @@ class AdmissionRequest:
     expired_what: str = "leases elsewhere have expired"
     """What that share is of, in words."""
     bad_elsewhere: tuple[str, ...] = ()
-    """Other zones that are bad, or of which nobody knows, in words."""
+    """Other zones that are bad or Unknown, in words."""
     seconds_bad: float = 0.0
     """Since the zone was bad without a break."""
     sources_bad: tuple[str, ...] = ()

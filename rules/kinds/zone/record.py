@@ -28,7 +28,7 @@ from rules.limits.backoff import failures_with
 from rules.rulefile.isolation import StepName, ZoneIsolation
 
 FIRST_LOOK = timedelta(minutes=1)
-"""After the isolation stands. All later looks are the same action, which is never done and asked for again."""
+"""After the isolation is complete. All later looks are the same action, which is never done and asked for again."""
 
 
 def place_of(isolation: Isolation | None) -> IsolationState:
@@ -37,14 +37,14 @@ def place_of(isolation: Isolation | None) -> IsolationState:
 
 
 def standing(rule: ZoneIsolation, isolation: Isolation) -> Extent:
-    """How much of it may stand in the world. What leaves nothing to undo does not count."""
+    """How much of it may be in the world. What leaves nothing to undo does not count."""
     if not any(leaves_something(rule, step) for step in isolation.touched):
         return Extent.NOTHING
     return Extent.ALL if set(isolation.steps) <= set(isolation.done) else Extent.SOME
 
 
 def next_step(isolation: Isolation) -> str | None:
-    """The first step that does not stand for sure."""
+    """The first step that is not surely done."""
     return next((step for step in isolation.steps if step not in isolation.done), None)
 
 
@@ -81,7 +81,7 @@ def failures_of(rule: ZoneIsolation, state: ZoneState, zone: str, at: datetime) 
 def promote_drill(
     rule: ZoneIsolation, state: ZoneState, drill: Isolation, at: datetime, *, because: str, **asked: Any
 ) -> ZoneState:
-    """Give the state where a drill has become what it rehearsed: what stands is kept, the rest of the plan follows."""
+    """Give the state where a drill has become what it rehearsed: what is done is kept, the rest of the plan follows."""
     fresh = begun(rule, state, drill.zone, at, because=because, **asked)
     kept = {"done": drill.done, "touched": drill.touched, "nodes": drill.nodes, "rehearsed": drill.rehearsed}
     return updated_record(fresh, **kept)
@@ -156,7 +156,7 @@ def settled(rule: ZoneIsolation, state: ZoneState, at: datetime) -> ZoneState:
 
 
 def asked(rule: ZoneIsolation, state: ZoneState, step: str, at: datetime, *, undo: bool) -> ZoneState:
-    """Remember that a step is on its way: from now on it may stand, or no longer stand, if only in part."""
+    """Remember that a step is on its way: from now on it may be done, or no longer be done, if only in part."""
     isolation = state.isolation
     if isolation is None:
         return state
@@ -205,5 +205,5 @@ def did(rule: ZoneIsolation, state: ZoneState, step: str, at: datetime, *, undo:
 
 
 def _without(rule: ZoneIsolation, done: tuple[str, ...], step: str) -> tuple[str, ...]:
-    """What still stands for sure when this is being undone: pods come back, and what was verified is so no longer."""
+    """What is still surely done when this is being undone: pods come back, and what was verified is so no longer."""
     return tuple(one for one in done if one != step and leaves_something(rule, one))

@@ -74,7 +74,7 @@ def request_for(
 
 
 def _bad_elsewhere(rule: ZoneIsolation, group: ZoneGroup, zone: str) -> tuple[str, ...]:
-    """Other zones that are bad, were bad and are not proven well, or of which nobody knows any more.
+    """Other zones that are bad, were bad and are not proven well, or Unknown by now.
 
     A zone of which nothing was ever heard is known by its nodes, in the inventory.
     """
@@ -91,7 +91,7 @@ def _bad_elsewhere(rule: ZoneIsolation, group: ZoneGroup, zone: str) -> tuple[st
 
 
 def _expired(seen: ZonesSeen | None, zone: str) -> tuple[float, str]:
-    """Give the share of expired leases elsewhere; where nobody counts leases, of nodes that are not healthy."""
+    """Give the share of expired leases elsewhere; where leases are not counted, of nodes that are not healthy."""
     if seen is None:
         return 0.0, ""
     others = {name: one for name, one in seen.zones.items() if name != zone}
@@ -116,7 +116,7 @@ def _seconds_bad(rule: ZoneIsolation, member: Member | None, now: datetime) -> f
 def _saying_bad(
     rule: ZoneIsolation, state: ZoneState, zone: str, member: Member | None, now: datetime | None
 ) -> tuple[str, ...]:
-    """The signals that have called the zone bad for tolerationSeconds, without a break; no moment: that say so now."""
+    """The signals that have called the zone bad for tolerationSeconds, without a break; `now` None: that say so."""
     saying = (name for name, said in counting(rule.signals, member).items() if is_bad(rule, said))
     agreed = agreed_at(rule, state, zone)
     return tuple(name for name in saying if now is None or (name in agreed and agreed[name] <= now))
@@ -166,7 +166,7 @@ def recovery_of(rule: ZoneIsolation, group: ZoneGroup, isolation: Isolation, now
     member = group.members.get(target)
     if member is None:
         return Recovery(proven=False, detail=f"{target}: no observation: only `reactor zone failback --force` opens it")
-    least = 1 if isolation.back_by else SOURCES_MIN  # whoever asks for it back is the second witness
+    least = 1 if isolation.back_by else SOURCES_MIN  # the person who asks for it back is the second witness
     if (dissent := dissent_on(rule, member, least)) is not None:
         return Recovery(proven=False, detail=f"{target}: {dissent}")
     since = member.since if rule.failback.signals is None else isolation.recovered_since

@@ -1,6 +1,6 @@
 """How long each signal has called a zone bad: two have to agree for the whole toleration, not one for a blip of it.
 
-A signal that nobody hears any more waits, as windows do; one that says Healthy begins again.
+A signal without a recent observation waits, as windows do; one that says Healthy begins again.
 """
 
 from __future__ import annotations

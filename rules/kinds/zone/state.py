@@ -61,9 +61,9 @@ class Isolation:
     steps: tuple[str, ...] = ()
     """The plan, in its order."""
     done: tuple[str, ...] = ()
-    """Steps that stand for sure, in the order in which they were done."""
+    """Steps that are surely done, in the order in which they were done."""
     touched: tuple[str, ...] = ()
-    """Steps that may stand, if only in part: whatever was begun and has not been undone."""
+    """Steps that may be done, if only in part: whatever was begun and has not been undone."""
     asked_at: datetime | None = None
     """When the current step was asked for; None: not yet."""
     tries: int = 0
@@ -79,7 +79,7 @@ class Isolation:
     nodes: int | None = None
     """Nodes of the zone when it was fenced, or the least that were seen since: more than these have joined."""
     look_at: datetime | None = None
-    """Done: from when on it is gone over for what has come late, again and again; None: nobody has to."""
+    """Done: from when on it is gone over for what has come late, again and again; None: it is not."""
     back_by: str = ""
     """Who asked for it back; empty: the rule itself."""
     waived: str = ""

@@ -58,7 +58,7 @@ def _unknown_zone(rule: ZoneIsolation, name: str) -> str:
 
 
 def over(rule: ZoneIsolation, isolation: Isolation) -> bool:
-    """Whether a record stands in nobody's way: its start was refused for too long, and nothing was touched."""
+    """Whether a record blocks nothing: its start was refused for too long, and nothing was touched."""
     return place_of(isolation) == FAILED and standing(rule, isolation) is Extent.NOTHING
 
 

@@ -1,4 +1,4 @@
-"""Findings about where a rule's route stands: in a cluster, or as a load balancer of the settings."""
+"""Findings about where a rule's route is: in a cluster, or as a load balancer of the settings."""
 
 from __future__ import annotations
 

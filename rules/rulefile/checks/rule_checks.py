@@ -62,7 +62,7 @@ def rule(item: Rule, document: Document, at: Path) -> Iterator[Problem]:
 
 
 def guards(found: Iterable[tuple[FileGuard, Document, Path]], rules: Rules) -> Iterator[Problem]:
-    """A pattern that means no rule limits nothing, which nobody wants who writes one."""
+    """A pattern that matches no rule limits nothing: it is a mistake."""
     rule_names = [item.name for item, _, _ in rules]
     for guard, document, at in found:
         for index, pattern in enumerate(guard.rules):

@@ -43,7 +43,7 @@ class FeedNeed(NamedTuple):
     """Targets or patterns, each with its place within the rule."""
     each: bool = False
     so: str = "it is never ready"
-    """What follows for one that nobody speaks of, where each is needed."""
+    """What follows for one without a source, where each is needed."""
 
 
 class Consumer(NamedTuple):
@@ -145,7 +145,7 @@ def clusters_of(placement: Placement) -> tuple[str, ...]:
 
 
 def _named(placement: Placement) -> list[tuple[str, Path]]:
-    """Give each cluster where copies may be, and where its name stands; none where any may be one."""
+    """Give each cluster where copies may be, and the place of its name; none where any may be one."""
     here: Path = ("placement", "clusterAffinities")
     affinities: list[tuple[ClusterAffinity, Path]] = []
     if placement.cluster_affinity is not None:

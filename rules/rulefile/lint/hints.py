@@ -73,7 +73,7 @@ def _all(rules: Rules, sources: Sources, guards: Sequence[FileGuard]) -> Iterato
 
 
 def _recovery(rule: Rule, document: Document, at: Path) -> Iterator[Problem]:
-    """Whoever writes 0 means it."""
+    """A 0 that is written is meant."""
     goes_back = isinstance(rule, TrafficFailover | ClusterTaint)
     if goes_back and "recovery_seconds" not in rule.model_fields_set:
         message = (
@@ -109,7 +109,7 @@ def _read(rules: Rules, sources: Sources, guards: Sequence[FileGuard], said: Pro
 
 
 class _Window(NamedTuple):
-    """How long somebody waits, for whom, and where that stands in the rule."""
+    """How long one waits, for what, and the place of that in the rule."""
 
     seconds: float
     at: Path

@@ -11,7 +11,7 @@ from rules.rulefile.yaml import Document, Path
 
 
 def witnesses(rule: ZoneIsolation, document: Document, at: Path, said: Producers) -> Iterator[Problem]:
-    """Say once for each reason which zones fewer than two signals speak of, and what brings them back."""
+    """Say once for each reason which zones have fewer than two signals, and what brings them back."""
     found: dict[str, list[int]] = {}
     for index, zone in enumerate(rule.zones):
         wanted = rule.failback.signals
@@ -28,7 +28,7 @@ def witnesses(rule: ZoneIsolation, document: Document, at: Path, said: Producers
                 f"person isolates comes back by reactor zone failback, when {names[0]} calls it healthy"
             )
         else:
-            continue  # of one that nobody speaks of at all another hint tells
+            continue  # a zone without any signal has another hint
         found.setdefault(words, []).append(index)
     for words, indexes in found.items():
         message = words.format(zones=", ".join(rule.zones[index].name for index in indexes))
