@@ -46,11 +46,6 @@ class LoadBalancer(Protocol):
         ...
 
     @property
-    def compares(self) -> bool:
-        """Whether a write is refused with Conflict where something else stands than was read."""
-        ...
-
-    @property
     def every_seconds(self) -> float:
         """How often it is read."""
         ...

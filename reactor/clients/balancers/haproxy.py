@@ -26,8 +26,6 @@ _NAME = re.compile(r"[A-Za-z0-9_.:-]+")
 class HAProxy:
     """One HAProxy process; implements LoadBalancer."""
 
-    compares = False
-
     def __init__(self, name: str, settings: Settings) -> None:
         self.name = name
         self._settings = settings

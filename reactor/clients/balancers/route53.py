@@ -23,7 +23,6 @@ PAGE = 100
 class Route53:
     """The weighted records of one name; implements LoadBalancer."""
 
-    compares = True
     timeout_seconds = CALL_SECONDS
 
     def __init__(self, name: str, settings: Settings, aws: Aws) -> None:

@@ -20,7 +20,6 @@ WEIGHT_MAX = 999
 class TargetGroups:
     """One listener rule; implements LoadBalancer."""
 
-    compares = False
     timeout_seconds = CALL_SECONDS
 
     def __init__(self, name: str, settings: Settings, aws: Aws) -> None:

@@ -44,8 +44,6 @@ class WebhookReply(BaseModel):
 class Webhook:
     """One URL; implements LoadBalancer."""
 
-    compares = True
-
     def __init__(self, name: str, settings: Settings, clock: Clock) -> None:
         self.name = name
         self._settings = settings

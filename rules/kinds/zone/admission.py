@@ -26,7 +26,6 @@ class AdmissionResponse:
     """Admitted, admitted because there is nothing to do, or refused with a reason."""
 
     admit: bool
-    noop: bool = False
     reason: Held | None = None
     detail: str = ""
 
@@ -49,7 +48,7 @@ def admit(request: AdmissionRequest, limits: AdmissionLimits) -> AdmissionRespon
     if request.paused:
         return AdmissionResponse(admit=False, reason=Held.PAUSED, detail=request.paused)
     if request.zone in request.isolated:
-        return AdmissionResponse(admit=True, noop=True, detail=f"{request.zone} is isolated already")
+        return AdmissionResponse(admit=True, detail=f"{request.zone} is isolated already")
     for check in checks(request, limits):
         if not check.passed:
             return AdmissionResponse(admit=False, reason=check.reason, detail=check.detail)

@@ -47,10 +47,6 @@ class Meddled:
         return self.own.name
 
     @property
-    def compares(self) -> bool:
-        return self.own.compares
-
-    @property
     def every_seconds(self) -> float:
         return self.own.every_seconds
 

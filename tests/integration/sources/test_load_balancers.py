@@ -28,7 +28,6 @@ class Given:
 
     says: Weights | Exception = field(default_factory=lambda: Weights({"here": 1, "there": 0}, life="1"))
     name: str = "edge"
-    compares: bool = False
     every_seconds: float = 0.2
     timeout_seconds: float = 1
     readings: int = 0

@@ -37,7 +37,7 @@ def request_of(given: dict[str, Any]) -> AdmissionRequest:
 
 def told(answer: AdmissionResponse) -> dict[str, Any]:
     out: dict[str, Any] = {"admit": answer.admit}
-    if answer.noop:
+    if answer.detail.endswith("is isolated already"):
         out["noop"] = True
     if answer.reason is not None:
         out["reason"] = answer.reason.value
