@@ -149,3 +149,15 @@ def test_due_counts_only_the_good_time() -> None:
 def test_between_outages_it_is_good() -> None:
     assert good((Span(1, 2), Span(2, 3), Span(5))) == (Span(-inf, 1), Span(3, 5))
     assert good(()) == (Span(-inf, inf),)
+
+
+@pytest.mark.parametrize(
+    ("trouble", "valid", "promises"),
+    [(Span(11.0, 13.0), 2.0, []), (Span(11.0, 11.4), 2.0, ["needless"]), (Span(11.0, 13.0), 0.0, ["needless"])],
+    ids=["cut off", "it could tell", "it can be asked"],
+)
+def test_the_last_word_of_an_outsider_holds_only_while_it_is_cut_off(
+    trouble: Span, valid: float, promises: list[str]
+) -> None:
+    left = run((12.6, AWAY), (14.0, HOME), outages=[Span(10, 11.5)])
+    assert broken(changed(replace(left, troubles=(trouble,)), valid=valid)) == promises
