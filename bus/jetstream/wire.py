@@ -104,12 +104,13 @@ class DirectParser(Parser):
         if sink is None:
             await client._process_msg(head.sid, head.subject, head.reply, body, block)  # noqa: SLF001 - as its own parser
             return
+        # The client has no public way to read headers of its own form.
         headers = _headers(block) if block.startswith(_PLAIN_HEADERS) else await client._process_headers(block)  # noqa: SLF001
         subject, reply = head.subject.decode(errors="replace"), head.reply.decode(errors="replace")
         try:
             sink(Msg(client, subject, reply, body, headers))
         except Exception as error:  # noqa: BLE001 - as in a callback of nats-py: one message must not end the reading
-            await client._error_cb(error)  # noqa: SLF001
+            await client._error_cb(error)  # noqa: SLF001 - what the client itself would call
 
 
 class _Head(NamedTuple):

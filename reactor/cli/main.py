@@ -50,11 +50,11 @@ FILES = {"import": "import_", "resume": "pause", "reject": "approve"}
 class LazyGroup(click.Group):
     """A group that imports a command only when it is run."""
 
-    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click asks so
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click gives it - click asks so
         """In the order of use, not of the alphabet."""
         return list(COMMANDS)
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - click gives it
         """Import the command; None where there is none of this name."""
         if cmd_name not in COMMANDS:
             return None
@@ -77,7 +77,7 @@ class LazyGroup(click.Group):
             ctx.fail(f"no command {name!r}. {hint}")
         return super().resolve_command(ctx, args)
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - click gives it
         """List the commands without importing them."""
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))

@@ -31,7 +31,7 @@ class ListPage:
         if not isinstance(head, dict) or head.get("items") != []:
             head = self._whole = parsed(text)
         if not isinstance(head, dict):
-            raise ValueError("JSON that is no object")  # noqa: TRY004 - of a server, not of a caller
+            raise ValueError("JSON that is no object")  # noqa: TRY004 - of the answer, not of an argument - of a server, not of a caller
         metadata = head.get("metadata")
         self.metadata: JsonObject = metadata if isinstance(metadata, dict) else {}
         self.version = self._word("resourceVersion")
@@ -51,7 +51,7 @@ class ListPage:
         """The objects. Raises ValueError where that is no list of JSON."""
         items = self._whole.get("items") if self._whole is not None else parsed(self._text[self._from : self._to])
         if not isinstance(items, list | None):
-            raise ValueError("items that are no list")  # noqa: TRY004
+            raise ValueError("items that are no list")  # noqa: TRY004 - of the answer, not of an argument
         return items or []
 
     def _head(self) -> Any:

@@ -387,9 +387,9 @@ class Settings(Described, BaseSettings):
         cls,
         settings_cls: type[BaseSettings],
         init_settings: PydanticBaseSettingsSource,
-        env_settings: PydanticBaseSettingsSource,  # noqa: ARG003 - pydantic-settings' own signature
-        dotenv_settings: PydanticBaseSettingsSource,  # noqa: ARG003
-        file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003
+        env_settings: PydanticBaseSettingsSource,  # noqa: ARG003 - pydantic gives it - pydantic-settings' own signature
+        dotenv_settings: PydanticBaseSettingsSource,  # noqa: ARG003 - pydantic gives it
+        file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003 - pydantic gives it
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         """Arguments beat the environment, the environment beats the file."""
         return init_settings, Environment(settings_cls), InitSettingsSource(settings_cls, by_alias(cls, cls.from_file))

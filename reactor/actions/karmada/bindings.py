@@ -95,10 +95,10 @@ async def _becoming(api: KubeApi, action: WorkloadAction) -> Callable[[JsonObjec
         case Place():
             dialect = await dialect_of(api, action.workload)
             tasks = [task_for(action, one, dialect) for one in action.evictions]
-            becomes = lambda one: moved(placement_of(one), action.clusters, tasks, limits_of(one))  # noqa: E731
+            becomes = lambda one: moved(placement_of(one), action.clusters, tasks, limits_of(one))  # noqa: E731 - typed above
         case Evict():
             task = task_for(action, action, await dialect_of(api, action.workload))
-            becomes = lambda one: _evicted(one, action, task)  # noqa: E731
+            becomes = lambda one: _evicted(one, action, task)  # noqa: E731 - typed above
         case Purge() | CancelEviction():
             members = await api.list(CLUSTERS)
             return lambda one: _ended(one, action, members)

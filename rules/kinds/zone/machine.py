@@ -34,7 +34,7 @@ class IsolationEvent(StrEnum):
 
     SAME_ADDED = "annotation_added_same_zone"
     REMOVED = "annotation_removed"
-    GUARDS_PASS = "guards_pass"  # noqa: S105
+    GUARDS_PASS = "guards_pass"  # noqa: S105 - no password
     DEADLINE = "pending_deadline"
     ALL_STEPS_DONE = "all_steps_done"
     STEP_TIMEOUT = "step_timeout"
