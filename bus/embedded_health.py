@@ -16,6 +16,8 @@ from urllib.parse import urlsplit
 from bus.embedded import EmbeddedServer
 
 LOOK_SECONDS = 1.0
+WELL_LOOK_SECONDS = 4.0
+"""While it stores: the server goes through all its streams and consumers for one answer."""
 ANSWER_SECONDS = 2.0
 ROOM_BYTES = 8 << 20
 """A file of this size must fit into the store before the server is restarted."""
@@ -53,7 +55,7 @@ class EmbeddedHealth:
         """Why the server stores nothing; empty: it stores."""
 
     async def run(self) -> None:
-        """Look every second until cancelled. Raises EmbeddedError, OSError where the server does not start again."""
+        """Look until cancelled. Raises EmbeddedError, OSError where the server does not start again."""
         looks, pause, not_before = 0, LOOK_SECONDS, 0.0
         clock = asyncio.get_running_loop().time
         while True:
@@ -71,7 +73,7 @@ class EmbeddedHealth:
                     pause = min(pause * 2, PAUSE_MAX)
                     looks, not_before = 0, clock() + pause
                     continue
-            await asyncio.sleep(LOOK_SECONDS)
+            await asyncio.sleep(LOOK_SECONDS if error else WELL_LOOK_SECONDS)
 
     async def look(self) -> str:
         """Give what `/healthz` complains about; empty: nothing, or there is no answer, which its end explains."""

@@ -26,6 +26,7 @@ from nats.errors import TimeoutError as NatsTimeoutError
 
 from bus.errors import Unavailable, WrongServer
 from bus.jetstream.client import FailFastClient
+from bus.jetstream.reading_watch import ReadingWatch
 from bus.subjects import inbox
 
 PING_SECONDS = 2  # with two pings outstanding, a frozen server is noticed after at most six seconds
@@ -119,6 +120,7 @@ class Connection:
         what to tell people."""
         self.on_foreign: Callable[[str, str], None] = _ignored
         """Called with a stream and a subject for each message that another client pushed into a reading of ours."""
+        self.readings = ReadingWatch(self.api)
         self._wakers: set[Callable[[], None]] = set()
 
     def watch(self, wake: Callable[[], None]) -> Callable[[], None]:

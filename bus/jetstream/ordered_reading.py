@@ -6,26 +6,24 @@ process can hold a reader per partition. Flow control bounds what is on its way:
 taken. The consumer lives in the server's memory and is forgotten in any crash; all that counts is the position, kept
 here.
 
-A consumer that is paused from outside, or gives another filter, sends its heartbeats as before. So the position is
-compared with what is stored, every LOOK_SECONDS.
+Silence, and what is stored and does not come, is noticed by `reading_watch`, for all readings together.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from datetime import timedelta
 
 from bus.errors import StreamRecreated, Unavailable
+from bus.jetstream import reading_watch
 from bus.jetstream.connection import INSTEAD, Connection
 from bus.jetstream.incoming import JetStreamDelivery, ring
 from bus.jetstream.lookup import last
 from bus.jetstream.pushing import PushConsumer
 
 RETRY_SECONDS = 0.2
-LOOK_SECONDS = 4.0
-GRACE_SECONDS = 2.0  # what is stored comes within milliseconds; a busy machine may take longer
 
 log = logging.getLogger(__name__)
 
@@ -34,12 +32,13 @@ class OrderedReading:
     """A `bus.port.Reading` over one stream and filter."""
 
     def __init__(self, connection: Connection, stream: str, subject: str, *, after: int) -> None:
-        self._connection, self._stream, self._subject = connection, stream, subject
+        self._connection, self.stream, self.subject = connection, stream, subject
         self._after = after
         self._created = ""  # when the stream was created: another one of the same name starts at 1 again
         self._bell = asyncio.Event()
         self._consumer: PushConsumer | None = None
-        self._looking: asyncio.Task[None] | None = None
+        self._sound = False
+        """Whether a look has found that all that is stored has come."""
 
     async def __aenter__(self) -> OrderedReading:
         """Raises Unavailable where there is no such stream or no answer, StreamRecreated where it ends before us."""
@@ -49,13 +48,12 @@ class OrderedReading:
         except BaseException:  # a cancellation too: `async with` ends only what it has begun
             await self.__aexit__()
             raise
-        self._looking = asyncio.create_task(self._look_for_more())
+        self._connection.readings.add(self)
         return self
 
     async def __aexit__(self, *_: object) -> None:
         self._unwatch()
-        if self._looking is not None:
-            self._looking.cancel()
+        self._connection.readings.remove(self)
         self._connection.stalled.pop(self._what, None)
         await self._drop()
 
@@ -72,7 +70,7 @@ class OrderedReading:
             if self._consumer is None or not self._consumer.intact():
                 await self._reopen(until)
             else:
-                await ring(self._bell, until=min(until, self._consumer.silent_at))
+                await ring(self._bell, until=until)
 
     @property
     def current(self) -> bool:
@@ -89,7 +87,7 @@ class OrderedReading:
 
         Raises Unavailable, StreamRecreated.
         """
-        newest = (await last(self._connection, self._stream, self._subject)).sequence
+        newest = (await last(self._connection, self.stream, self.subject)).sequence
         await self._check_stream()  # afterwards: then it was this stream that answered
         return newest
 
@@ -100,20 +98,37 @@ class OrderedReading:
 
     @property
     def _what(self) -> str:
-        return f"{self._stream} > {self._subject}"
+        return f"{self.stream} > {self.subject}"
 
-    async def _look_for_more(self) -> None:
-        """Compare again and again, until cancelled, what came with what is stored; replace a consumer that stalls."""
-        while True:
-            await asyncio.sleep(LOOK_SECONDS)
-            try:
-                await self._look()
-            except Unavailable as error:
-                log.info("stream=%s subject=%s look=failed error=%s", self._stream, self._subject, error)
+    @property
+    def silent_at(self) -> float | None:
+        """When its consumer counts as silent; None: there is none, and `next` makes another."""
+        return None if self._consumer is None or not self._connection.up.is_set() else self._consumer.silent_at
+
+    @property
+    def doubtful(self) -> bool:
+        """Whether it is not known yet that its consumer gives what is stored, or more is to come by its own word."""
+        return not self._sound or self._consumer is None or not self._consumer.drained
+
+    def came(self, after: int) -> Set[int]:
+        """The sequences after this one that came from the consumer of now."""
+        return self._consumer.came(after) if self._consumer is not None else frozenset()
+
+    def wake(self) -> None:
+        """Let `next` look at the consumer."""
+        self._bell.set()
+
+    async def look(self) -> None:
+        """Compare what came with what is stored; replace a consumer that stalls."""
+        try:
+            await self._look()
+        except Unavailable as error:
+            log.info("stream=%s subject=%s look=failed error=%s", self.stream, self.subject, error)
 
     async def _look(self) -> None:
         consumer, before = self._consumer, self._reached
         stored = await self._missing(before)
+        self._sound = not stored and consumer is not None and consumer is self._consumer
         if stored and await self._still_missing(consumer, before) and consumer is not None:
             told = (
                 f"{self._what}: nothing came although more is stored ({stored}, read up to {before}): the consumer "
@@ -129,12 +144,12 @@ class OrderedReading:
 
     async def _missing(self, reached: int) -> int:
         """Sequence of the newest message that is stored and did not come; 0: none."""
-        newest = (await last(self._connection, self._stream, self._subject)).sequence
+        newest = (await last(self._connection, self.stream, self.subject)).sequence
         return newest if newest > reached else 0
 
     async def _still_missing(self, consumer: PushConsumer | None, reached: int) -> bool:
         """What was just stored is on its way, and what waits for us to take it is no fault of the server."""
-        await asyncio.sleep(GRACE_SECONDS)
+        await asyncio.sleep(reading_watch.GRACE_SECONDS)
         same = consumer is not None and consumer is self._consumer and consumer.intact() and not consumer.buffer
         return same and self._reached == reached and await self._missing(reached) > 0
 
@@ -149,14 +164,14 @@ class OrderedReading:
         try:
             await self._open()
         except Unavailable as error:
-            log.info("stream=%s subject=%s reopen=failed error=%s", self._stream, self._subject, error)
+            log.info("stream=%s subject=%s reopen=failed error=%s", self.stream, self.subject, error)
             await ring(self._bell, until=min(until, asyncio.get_running_loop().time() + RETRY_SECONDS))
 
     async def _open(self) -> None:
         await self._drop()
         consumer = PushConsumer(self._connection, self._bell)
         try:
-            await consumer.start(self._stream, self._subject, self._after)
+            await consumer.start(self.stream, self.subject, self._after)
             await self._check_stream()  # afterwards: a consumer of any stream before falls silent
         except BaseException:  # a cancellation too: the server would go on sending
             await consumer.stop()
@@ -165,14 +180,14 @@ class OrderedReading:
 
     async def _drop(self) -> None:
         if self._consumer is not None:
-            consumer, self._consumer = self._consumer, None
+            consumer, self._consumer, self._sound = self._consumer, None, False
             await consumer.stop()
 
     async def _check_stream(self) -> None:
         """Raises StreamRecreated where our position is of a stream before: its sequences began again."""
-        info = await self._connection.api(f"STREAM.INFO.{self._stream}", {})
+        info = await self._connection.api(f"STREAM.INFO.{self.stream}", {})
         if self._created not in ("", info["created"]):
-            raise StreamRecreated(f"{self._stream} was created again at {info['created']}: {self._after} is not of it")
+            raise StreamRecreated(f"{self.stream} was created again at {info['created']}: {self._after} is not of it")
         if (end := info["state"]["last_seq"]) < self._after:
-            raise StreamRecreated(f"{self._stream} ends at {end}, and was read up to {self._after}: it lost messages")
+            raise StreamRecreated(f"{self.stream} ends at {end}, and was read up to {self._after}: it lost messages")
         self._created = info["created"]

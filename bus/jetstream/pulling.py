@@ -46,6 +46,7 @@ class PullWork:
         self._hands: dict[str, float] = {}  # token -> when the server gives it to another
         self._silent_at = self._not_before = 0.0
         self._extending: asyncio.Task[None] | None = None
+        self._holding = asyncio.Event()  # set while something is in our hands
 
     async def __aenter__(self) -> PullWork:
         """Raises Unavailable where the queue does not exist, or the server does not answer."""
@@ -145,7 +146,10 @@ class PullWork:
     async def _extend_all(self, every: float) -> None:
         """Say again and again that we still work on what we hold, until cancelled."""
         while True:
+            await self._holding.wait()
             await asyncio.sleep(every)
+            if not self._hands:
+                self._holding.clear()
             if not self._connection.up.is_set():
                 continue  # the server cannot hear us: it gives the messages to another
             now = asyncio.get_running_loop().time()
@@ -169,6 +173,7 @@ class PullWork:
             one = stored(message)
             self._asked = max(0, self._asked - 1)
             self._hands[one.token] = self._due()
+            self._holding.set()
             self._buffer.append(one)
         self._bell.set()
 

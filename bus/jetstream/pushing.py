@@ -1,9 +1,9 @@
-"""A push consumer: the server sends what comes, says every second that it is there, and waits until we take it."""
+"""A push consumer: the server sends what comes, says every HEARTBEAT that it is there, and waits until we take it."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from contextlib import suppress
 from datetime import timedelta
 from typing import Any
@@ -16,10 +16,12 @@ from bus.errors import Unavailable
 from bus.jetstream.connection import Connection
 from bus.jetstream.incoming import JetStreamDelivery, foreign, status, stored
 
-HEARTBEAT = timedelta(seconds=1)
-SILENCE = 2.5 * HEARTBEAT  # two heartbeats missed: the consumer is gone, or cannot reach us
+HEARTBEAT = timedelta(seconds=2)
+"""A reactor at rest reads 64 partitions: each of them costs it a message in this time."""
+SILENCE = 2.25 * HEARTBEAT  # two heartbeats missed: the consumer is gone, or cannot reach us
 FORGET = timedelta(seconds=10)  # the server drops a consumer without a listener after this long
 TAKE_MAX = 1_000
+CAME_MAX = 10_000  # sequences that are remembered between two looks; for what lacks, the server is asked
 
 
 class PushConsumer:
@@ -37,6 +39,7 @@ class PushConsumer:
         self._stalled = False
         self._broken = False
         self._heard_at = 0.0
+        self._came: set[int] = set()
         self.buffer: list[JetStreamDelivery] = []
         self.reached = 0
         """Sequence of the last message that came."""
@@ -77,6 +80,11 @@ class PushConsumer:
     def caught_up(self) -> None:
         """All that is stored has come: the server had counted as pending what was then removed, or replaced."""
         self._pending = 0
+
+    def came(self, after: int) -> Set[int]:
+        """The sequences after this one that came; those before are forgotten. May lack some."""
+        self._came = {sequence for sequence in self._came if sequence > after}
+        return self._came
 
     def replace(self) -> None:
         """Take this one for broken: the reader makes another."""
@@ -128,6 +136,8 @@ class PushConsumer:
             self._number, self._pending, self._stalled = one.number, one.pending, False
             self.buffer.append(one)
             self.reached = one.sequence
+            if len(self._came) < CAME_MAX:
+                self._came.add(one.sequence)
         self._bell.set()
 
     def _on_control(self, message: Msg) -> None:

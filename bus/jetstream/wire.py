@@ -26,6 +26,8 @@ LINE_MAX = 64 << 10
 _END = b"\r\n"
 _PLAIN_HEADERS = b"NATS/1.0\r\n"
 """How headers without a status begin."""
+_HEARTBEAT = b"NATS/1.0 100 Idle Heartbeat\r\n"
+"""How the headers of a consumer begin that has nothing to send: of all that comes to a reactor at rest, nearly all."""
 _ILLEGAL = re.compile(r"[ \t\r\n]")
 _ONE_LINE = str.maketrans({"\r": " ", "\n": " "})
 
@@ -104,8 +106,13 @@ class DirectParser(Parser):
         if sink is None:
             await client._process_msg(head.sid, head.subject, head.reply, body, block)  # noqa: SLF001 - as its own parser
             return
-        # The client has no public way to read headers of its own form.
-        headers = _headers(block) if block.startswith(_PLAIN_HEADERS) else await client._process_headers(block)  # noqa: SLF001
+        if block.startswith(_PLAIN_HEADERS):
+            headers = _headers(block[len(_PLAIN_HEADERS) :])
+        elif block.startswith(_HEARTBEAT):
+            headers = {"Status": "100", **(_headers(block[len(_HEARTBEAT) :]) or {})}
+        else:
+            # The client has no public way to read headers of its own form.
+            headers = await client._process_headers(block)  # noqa: SLF001
         subject, reply = head.subject.decode(errors="replace"), head.reply.decode(errors="replace")
         try:
             sink(Msg(client, subject, reply, body, headers))
@@ -137,10 +144,10 @@ def _head_of(line: bytes) -> _Head:
         raise ProtocolError("nats: malformed MSG") from error
 
 
-def _headers(block: bytes) -> dict[str, Any] | None:
+def _headers(lines: bytes) -> dict[str, Any] | None:
     """Read headers as nats-py does: the last of one name counts, and names that are no ASCII are left out."""
     found: dict[str, Any] = {}
-    for line in block[len(_PLAIN_HEADERS) :].split(_END):
+    for line in lines.split(_END):
         name, colon, value = line.partition(b":")
         if colon and name.isascii():
             found[name.strip().decode()] = value.strip().decode(errors="replace")

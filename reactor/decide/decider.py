@@ -53,7 +53,8 @@ class Decider:
                 await self._reap()
                 wanted = self.fleet.wanted()
                 await self._give_away([p for p in self._running if p not in wanted])
-                await to_its_end(self._settle(wanted), SETTLE)
+                if wanted ^ self._running.keys() or wanted ^ self.fleet.owned():
+                    await to_its_end(self._settle(wanted), SETTLE)
                 if self._shared.clock.monotonic() >= self._measured_at + MEASURE:
                     await self._measure()
                 await self.fleet.changed(LOOK)

@@ -16,7 +16,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from typing import get_args
+from typing import Any, get_args
 
 from bus import subjects
 from bus.errors import Malformed, Refused
@@ -56,8 +56,9 @@ CATCH_UP_MAX = timedelta(milliseconds=500)
 """Many partitions may wait for one router's work; a fact that comes is taken at once all the same."""
 FRESH = timedelta(milliseconds=250)
 """Facts that were stored so lately are on time: they are decided on without asking whether there are newer ones."""
-IDLE = timedelta(seconds=5)
+IDLE = timedelta(seconds=30)
 """So long a partition waits at most for facts or a window."""
+FOREVER = timedelta(days=1)
 LOADING = 4
 """How many partitions are loaded at the same time: a takeover may bring ten thousand groups."""
 RING_BATCH = 100
@@ -130,6 +131,10 @@ class Partition:
         """Since when windows wait for what came in to be known."""
         self._now = datetime.min.replace(tzinfo=UTC)
         """The moment up to which was decided."""
+        self._coming: asyncio.Task[Sequence[Delivery]] | None = None
+        """The facts that are waited for; goes on from turn to turn until some come."""
+        self._stirred: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        """Done when this process was suspended: what it owns may be another's by now."""
 
     async def run(self, stop: asyncio.Event) -> None:
         """Decide until told to stop, or until the partition is another owner's.
@@ -146,12 +151,15 @@ class Partition:
             async with self._shared.bus.read(FACTS, subjects.facts(self._number), after=self._position) as reading:
                 known = Watermark(self._shared.bus, self._shared.clock, reading)
                 stopped = asyncio.create_task(stop.wait())
+                unwatch = self._shared.clock.standstill.watch(self._stir)
                 try:
                     async with self._listening():
                         while not stopped.done():
                             await self._turn(reading, known, stopped)
                 finally:
+                    unwatch()
                     stopped.cancel()
+                    await self._leave_waiting()
             await self._checkpoint()
         except Refused as error:
             raise OwnershipLost(f"partition {self._number}: {error}") from error
@@ -226,13 +234,16 @@ class Partition:
         """Wait for facts or for the next alarm, whichever comes first, and decide."""
         began = self._shared.clock.monotonic()
         wait = self._wait()
-        coming = asyncio.create_task(reading.next(wait))
-        await asyncio.wait({coming, stopped}, return_when=asyncio.FIRST_COMPLETED)
-        if not coming.done():
-            coming.cancel()  # whoever owns the partition next reads it again
-            await asyncio.gather(coming, return_exceptions=True)
+        coming = self._coming = self._coming or asyncio.create_task(reading.next(FOREVER))
+        any_of: set[asyncio.Future[Any]] = {coming, stopped, self._stirred}
+        await asyncio.wait(any_of, timeout=wait.total_seconds(), return_when=asyncio.FIRST_COMPLETED)
+        if stopped.done() and not coming.done():
             return
-        deliveries = coming.result()
+        deliveries: Sequence[Delivery] = ()
+        if coming.done():
+            self._coming, deliveries = None, coming.result()
+        if self._stirred.done():
+            self._stirred = asyncio.get_running_loop().create_future()
         if self._was_stopped(began, wait):
             await self._records.still_ours()
             self._listening_since = self._shared.clock.now()
@@ -244,6 +255,16 @@ class Partition:
             self._inherited = False
         if self._checkpoint_wait() <= 0:
             await self._checkpoint()
+
+    def _stir(self) -> None:
+        if not self._stirred.done():
+            self._stirred.set_result(None)
+
+    async def _leave_waiting(self) -> None:
+        """The next owner of the partition reads again what comes."""
+        if self._coming is not None:
+            self._coming.cancel()
+            await asyncio.gather(self._coming, return_exceptions=True)
 
     def _was_stopped(self, began: float, wait: timedelta) -> bool:
         """Whether this process stood still during a turn that began then and was to take so long."""

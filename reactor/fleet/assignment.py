@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from types import MappingProxyType
 
 
-def assignment(members: Sequence[str], partitions: int) -> dict[int, str]:
+def assignment(members: Sequence[str], partitions: int) -> Mapping[int, str]:
     """Give each partition to a member: evenly (one more or less), and so that a change of members moves little.
 
     Rendezvous hashing with quotas: the pairs of the highest weight are served first, until a member has its share.
     Everybody who knows the same members comes to the same answer.
     """
-    ordered = sorted(set(members))
+    return _assigned(tuple(sorted(set(members))), partitions)
+
+
+@lru_cache(maxsize=8)
+def _assigned(ordered: tuple[str, ...], partitions: int) -> Mapping[int, str]:
+    # Kept: it is asked for several times a second, and members seldom change.
     base, more = divmod(partitions, len(ordered))
     left = {member: base + (number < more) for number, member in enumerate(ordered)}
     out: dict[int, str] = {}
@@ -21,7 +28,7 @@ def assignment(members: Sequence[str], partitions: int) -> dict[int, str]:
         if partition not in out and left[member]:
             out[partition] = member
             left[member] -= 1
-    return out
+    return MappingProxyType(out)
 
 
 def _weight(member: str, partition: int) -> bytes:

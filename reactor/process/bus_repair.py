@@ -22,7 +22,7 @@ from reactor.settings.model import BusSettings
 
 log = logging.getLogger(__name__)
 
-LOOK_SECONDS = 5.0
+LOOK_SECONDS = 10.0
 QUEUES: Mapping[str, Sequence[Queue]] = {"router": (ROUTERS, PARKED_POSTS, DELAYED), "executor": (EXECUTORS,)}
 """What each role takes from, and so may resume."""
 INIT = "run reactor bus init where this process may not make it"

@@ -33,7 +33,7 @@ PAUSES = 3.0
 OTHERS_FIRST_SECONDS = 1.0
 """So long a piece waits while the inbox is behind: what others say comes first, and no excess waits without end."""
 LOOK_SECONDS = 0.05
-WAIT = timedelta(seconds=1)
+WAIT = timedelta(seconds=5)
 AGAIN = timedelta(seconds=2)
 
 log = logging.getLogger(__name__)

@@ -37,7 +37,9 @@ from rules.rulefile.sources import TARGETS_MAX
 
 log = logging.getLogger(__name__)
 
-WAIT = timedelta(seconds=1)
+WAIT = timedelta(seconds=5)
+SOON = timedelta(seconds=1)
+"""So long what is to be put off waits for more of it."""
 BATCH = 200
 CONCURRENCY = 64
 PARKED_AT_ONCE = 1
@@ -114,7 +116,7 @@ class Router:
             over: list[Delivery] = []
             while True:
                 together: list[tuple[Delivery, Sequence[Outgoing]]] = []
-                taken = await work.next(WAIT)
+                taken = await work.next(SOON if over else WAIT)
                 for delivery in taken:
                     reach("router.taken")
                     if not self._pace.admits(delivery):

@@ -11,7 +11,7 @@ import logging
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
-TICK_SECONDS = 0.2
+TICK_SECONDS = 0.25
 LIMIT = timedelta(seconds=0.75)
 """Between two ticks. A shorter standstill is not noticed: words are dated wrong by less than this."""
 LAP = timedelta(seconds=5)

@@ -92,8 +92,8 @@ async def test_a_watch_whose_consumer_was_paused_goes_on(jetstream: JetStreamBus
 async def test_a_reader_that_takes_its_time_is_not_taken_for_a_paused_consumer(
     jetstream: JetStreamBus, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("bus.jetstream.ordered_reading.LOOK_SECONDS", 0.1)
-    monkeypatch.setattr("bus.jetstream.ordered_reading.GRACE_SECONDS", 0.2)
+    monkeypatch.setattr("bus.jetstream.reading_watch.LOOK_SECONDS", 0.1)
+    monkeypatch.setattr("bus.jetstream.reading_watch.GRACE_SECONDS", 0.2)
     looked: list[int] = []
     look = OrderedReading._look
 
@@ -114,7 +114,8 @@ async def test_a_reader_that_takes_its_time_is_not_taken_for_a_paused_consumer(
         assert not jetstream.connection.stalled
         await read_all(reading, 5)
         await jetstream.connection.api(f"STREAM.PURGE.{FACTS.name}", {})
-        await looks(3)
+        assert isinstance(reading, OrderedReading)
+        await look(reading)
         assert not jetstream.connection.stalled
 
 

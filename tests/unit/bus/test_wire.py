@@ -117,3 +117,12 @@ def test_a_message_that_cannot_be_sent_sends_none() -> None:
     ):
         with pytest.raises(error):
             written([good, bad], payload_max=1)
+
+
+async def test_a_heartbeat_has_the_headers_that_nats_py_would_read() -> None:
+    block = b"NATS/1.0 100 Idle Heartbeat\r\nNats-Last-Consumer: 7\r\nNats-Consumer-Stalled: $JS.FC.x\r\n\r\n"
+    client = Client()
+    await parser(client).parse(b"HMSG a.b 1 %d %d\r\n%s\r\n" % (len(block), len(block), block))
+    theirs = await client._process_headers(block)
+    assert theirs is not None
+    assert client.taken[0].headers == {name: value for name, value in theirs.items() if name != "Description"}
