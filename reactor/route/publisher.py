@@ -9,6 +9,7 @@ from bus.envelope import encode
 from bus.errors import Unavailable
 from bus.messages import Fact, Observation, iso
 from bus.port import Bus, Outgoing
+from reactor.route.rounds import Rounds
 from reactor.runtime import tracing
 from reactor.runtime.clock import Clock
 from reactor.runtime.errors import Retryable
@@ -25,6 +26,7 @@ class FactPublisher:
         self._partitions = partitions
         self._clock = clock
         self._source = source
+        self._rounds = Rounds(bus)
         self._of_targets: dict[tuple[str, str], Sequence[int]] = {}
         """The partitions that an observation concerns, by its target and signal: rules ask for nothing else of it."""
 
@@ -93,7 +95,8 @@ class FactPublisher:
     async def tell(self, fact: Fact) -> None:
         """Publish what a source has seen. Raises Retryable: the source owes it, and says it again."""
         try:
-            await self.publish(fact)
+            if messages := self.messages(fact):
+                await self._rounds.publish(messages)
         except Unavailable as error:
             raise Retryable(str(error)) from error
 
