@@ -55,6 +55,7 @@ as many such watches at once, which are too short to be served by a shared one."
 GRACE_SECONDS = 5.0  # between the end of one watch and the start of the next the copy is still believed
 GOOD_SECONDS = 30.0  # a failure after so long a good time is a new trouble, and the backoff starts small again
 AWAY_SECONDS = 2.0  # what happens on a server that is back has to be seen soon
+REFUSED_SECONDS = 4.0  # so has what happens where rights are given back, or a proxy answers for the server no more
 FAILURES_BEFORE_RELIST = 2  # the list may work where the watch does not: then this is slow polling
 
 log = logging.getLogger(__name__)
@@ -388,8 +389,8 @@ class Reflector:
             raise NotServed(str(error)) from error
         after = error.after if isinstance(error, Retryable) else None
         wait = self._backoff.failed(asked_seconds=after)
-        if isinstance(error, Retryable) and after is None:
-            wait = min(wait, AWAY_SECONDS)
+        if after is None:
+            wait = min(wait, AWAY_SECONDS if isinstance(error, Retryable) else REFUSED_SECONDS)
         cannot_watch = isinstance(error, Hung) or self._backoff.failures >= FAILURES_BEFORE_RELIST
         if isinstance(error, Expired | NotFound) or (cannot_watch and self._may_list):
             self._version = None

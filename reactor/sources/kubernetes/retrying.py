@@ -6,6 +6,7 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TypeVar
 
+from reactor.clients.reflector import REFUSED_SECONDS
 from reactor.runtime import telemetry
 from reactor.runtime.clock import Clock
 from reactor.runtime.errors import Retryable, Terminal
@@ -20,7 +21,7 @@ async def retry_forever(
     call: Callable[[], Awaitable[T]], clock: Clock, *, source: str, what: str, where: Mapping[str, str]
 ) -> T:
     """Call until there is an answer. Why there is none is counted, and logged once: `cannot read the <what>`."""
-    backoff, complaint = RetryBackoff(first_seconds=0.5, most_seconds=60), ""
+    backoff, complaint = RetryBackoff(first_seconds=0.5, most_seconds=REFUSED_SECONDS), ""
     while True:
         try:
             return await call()

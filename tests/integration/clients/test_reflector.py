@@ -184,6 +184,17 @@ async def test_a_server_that_fails_at_first_is_asked_again(api: Kubernetes, east
     assert handle.hits == 3
 
 
+async def test_what_was_refused_for_long_is_asked_for_again_soon(
+    api: Kubernetes, east: EmulatedCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rights that are given back count at once: what stands has to be acted on within ten seconds and its window."""
+    monkeypatch.setattr(reflector_, "REFUSED_SECONDS", 0.05)
+    refused = east.faults.add(Fault(Forbid(), resource="configmaps", count=2))
+    hourly = RetryBackoff(first_seconds=3600, most_seconds=3600)
+    async with asyncio.timeout(60), running(reflector(api, Copy(), backoff=hourly)):
+        assert refused.hits == 2
+
+
 async def test_the_wait_that_the_server_asks_for_is_kept(api: Kubernetes, east: EmulatedCluster) -> None:
     handle = east.faults.add(Fault(StatusFault(429, retry_after=1), resource="configmaps", count=1))
     loop = asyncio.get_running_loop()
