@@ -24,6 +24,8 @@ PICTURES = os.environ.get("REACTOR_SCREENSHOTS")
 MISSING = "no chromium on PATH: apt-get install chromium"
 PATIENCE = 60.0
 """Seconds: a browser starts slowly on a busy machine."""
+ASK_SECONDS = 0.1
+"""Each question wakes the driver, the browser and the page, while the reactor beside them works."""
 # --no-sandbox: root has none. The rest: no test may depend on what a browser asks for by itself.
 FLAGS = ("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
          "--disable-background-networking", "--disable-component-update", "--disable-sync")  # fmt: skip
@@ -56,7 +58,7 @@ class Browser:
         # Playwright's own way to wait evaluates in the page by itself, which the page's policy forbids.
         async with asyncio.timeout(within):
             while not (value := await self.ask(expression)):
-                await asyncio.sleep(0.05)
+                await asyncio.sleep(ASK_SECONDS)
         return value
 
     async def resize(self, width: int, height: int) -> None:
