@@ -39,7 +39,7 @@ class Rounds:
                 mine.sending.cancel()  # no teller waits: none wants it said later
                 self._next = None if self._next is mine else self._next
             raise
-        except Exception as error:
+        except Exception as error:  # whatever it is: raised, unless each alone may have another answer
             alone = len(mine.messages) == len(messages)
             if alone or (isinstance(error, Unavailable) and not isinstance(error, NotPermitted)):
                 raise
