@@ -9,20 +9,25 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from datetime import timedelta
+from functools import partial
 
 from nats.aio.msg import Msg
 from nats.errors import BadHeaderError, BadSubjectError, Error, MaxPayloadError, OutboundBufferLimitError
 
 from bus.errors import Malformed, NotPermitted, Refused, Unavailable
 from bus.jetstream.connection import Connection
+from bus.jetstream.turns import Turns
 from bus.jetstream.wire import OutgoingMessage
 
 ROUND_MESSAGES_MAX = 512  # well below the 10,000 that a stream queues before it answers "too many requests"
+UNANSWERED_MAX = 512  # of one stream: half a second's work of a busy disk, and a hundred times what a quiet one needs
 ROUND_BYTES_MAX = 1 << 20  # below nats-py's buffer of 2 MiB, so that a round reaches the socket in one piece
 PAUSE_SECONDS = 0.1  # before asking again a server that answered "not now", or a client whose buffer is full
+HEARD_SECONDS = 0.25  # so often at most the answers of one stream move limits on
 ELSEWHERE = 10071  # JetStream: wrong last sequence
 IN_PROCESS = (10158, 10164)  # a cluster: the same id, or another message under the same expectation, is being stored
 NO_ANSWER = "no answer"
@@ -43,9 +48,17 @@ class PendingPublish:
 class _Round:
     """Messages on their way: the answers so far, by index."""
 
-    done: asyncio.Future[None]
+    posts: Sequence[PendingPublish]
     open: set[int]
+    done: asyncio.Future[None]
+    give_up: float
+    inbox: str
+    """The answer to each message comes there, under its index."""
+    losses: int
+    """How often the connection was lost before."""
     answers: dict[int, Msg] = field(default_factory=dict)
+    limit: asyncio.Timeout | None = None
+    """Until when there has to be an answer, to one of these or to what was sent before them."""
 
 
 class Publisher:
@@ -56,10 +69,14 @@ class Publisher:
         self._patience = patience.total_seconds()
         self._prefix = connection.client.new_inbox()
         self._rounds: dict[str, _Round] = {}
+        self._heard_at: dict[str, float] = defaultdict(float)
+        """When answers of a stream last moved limits on."""
+        self._turns: dict[str, Turns] = defaultdict(partial(Turns, UNANSWERED_MAX))
         self._count = self._ids = 0
 
     async def start(self) -> None:
         """Listen for answers. Ends with the connection."""
+        self._connection.watch(self._on_change)
         await self._connection.client.subscribe_directly(f"{self._prefix}.*.*", self._on_answer)
 
     def new_id(self) -> str:
@@ -72,12 +89,27 @@ class Publisher:
 
         Raises Unavailable, NotPermitted, Malformed.
         """
+        if len(posts) == 1:
+            return await self._send_chunk(posts)
         results: list[int | Refused] = []
         for chunk in _chunks(posts):
             results += await self._send_chunk(chunk)
         return results
 
     async def _send_chunk(self, posts: Sequence[PendingPublish]) -> list[int | Refused]:
+        turns = self._turns[_root(posts[0])]
+        await turns.take(len(posts))
+        try:
+            return await self._stored(posts)
+        except NotPermitted:
+            raise  # says nothing of other subjects
+        except Unavailable as error:
+            turns.fail(str(error))
+            raise
+        finally:
+            turns.give(len(posts))
+
+    async def _stored(self, posts: Sequence[PendingPublish]) -> list[int | Refused]:
         loop = asyncio.get_running_loop()
         give_up = loop.time() + self._patience
         results: dict[int, int | Refused] = {}
@@ -110,25 +142,18 @@ class Publisher:
         """Publish once and give the answers that came in time."""
         loop = asyncio.get_running_loop()
         self._count += 1
-        name, current = str(self._count), _Round(loop.create_future(), set(indexes))
+        name, full = str(self._count), False
+        inbox = f"{self._prefix}.{name}"
+        current = _Round(posts, set(indexes), loop.create_future(), give_up, inbox, self._connection.losses)
         self._rounds[name] = current
         if denied := self._denied(posts, indexes):
             self._connection.denied -= {subject.lower() for subject in denied}  # it may be allowed by now
-
-        losses = self._connection.losses
-
-        def wake() -> None:  # where no answer will come
-            lost = self._connection.losses != losses
-            if (lost or self._denied(posts, indexes)) and not current.done.done():
-                current.done.set_result(None)
-
-        unwatch = self._connection.watch(wake)
         try:
-            async with asyncio.timeout_at(min(give_up, loop.time() + self._connection.timeout)):
+            async with asyncio.timeout_at(min(give_up, loop.time() + self._connection.timeout)) as current.limit:
                 # What is published while the connection is down waits in nats-py's buffer, and is sent long after.
                 await self._connection.up.wait()
                 await self._connection.client.publish_together(
-                    OutgoingMessage(post.subject, f"{self._prefix}.{name}.{index}", post.body, post.headers)
+                    OutgoingMessage(post.subject, f"{current.inbox}.{index}", post.body, post.headers)
                     for index, post in ((index, posts[index]) for index in indexes)
                 )
                 await current.done
@@ -137,16 +162,16 @@ class Publisher:
         except (MaxPayloadError, BadSubjectError, BadHeaderError) as error:
             raise Malformed(f"cannot be published: {error}") from error
         except OutboundBufferLimitError:
-            # nats-py tells us that the connection is lost only some moments after it has begun to buffer.
-            await asyncio.sleep(PAUSE_SECONDS)
+            full = True  # nats-py tells us that the connection is lost only some moments after it has begun to buffer
         except Error as error:  # a connection that has just ended: no fault of the message
             raise Unavailable(f"not connected: {error}") from error
         finally:
-            unwatch()
             del self._rounds[name]
+        if full:
+            await asyncio.sleep(PAUSE_SECONDS)
         return current.answers
 
-    def _denied(self, posts: Sequence[PendingPublish], indexes: Sequence[int]) -> Set[str]:
+    def _denied(self, posts: Sequence[PendingPublish], indexes: Iterable[int]) -> Set[str]:
         """The subjects among these on which we may not publish."""
         denied = self._connection.denied
         return (
@@ -158,10 +183,30 @@ class Publisher:
         current = self._rounds.get(name)
         if current is None:
             return  # an answer to a round that was given up; its next round is answered too
+        self._heard(current)
         current.answers[int(index)] = message
         current.open.discard(int(index))
         if not current.open and not current.done.done():
             current.done.set_result(None)
+
+    def _on_change(self) -> None:
+        """End the rounds to which no answer will come: the connection was lost, or a subject is denied."""
+        for current in self._rounds.values():
+            lost = self._connection.losses != current.losses
+            if (lost or self._denied(current.posts, current.open)) and not current.done.done():
+                current.done.set_result(None)
+
+    def _heard(self, current: _Round) -> None:
+        """A stream answers in order. While it does, what was sent later is on its way: it has as long again."""
+        now, root = asyncio.get_running_loop().time(), _root(current.posts[0])
+        if now < self._heard_at[root] + HEARD_SECONDS:
+            return
+        self._heard_at[root] = now
+        behind = False
+        for one in self._rounds.values():
+            behind = behind or one is current
+            if behind and one.limit is not None and not one.limit.expired() and _root(one.posts[0]) == root:
+                one.limit.reschedule(min(one.give_up, now + self._connection.timeout))
 
 
 def _verdict(answer: Msg) -> int | Refused | str:
