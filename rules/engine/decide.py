@@ -252,7 +252,7 @@ def _next_deadline(
 
 def _sentences(group: Group) -> tuple[str, ...]:
     return tuple(
-        f"{target} is {member.status} since {member.since.isoformat()}"
+        f"{target} is {member.status.value} since {member.since.isoformat()}"
         + (f" ({member.detail})" if member.detail else "")
         for target, member in group.members.items()
     )

@@ -41,7 +41,7 @@ from rules.rulefile.targets import matches
 
 ALARMS_MIN = 1000
 """So many alarms, and twice as many as there are groups, are kept before those are forgotten that count no more."""
-_NONE: Set[str] = frozenset()
+_NONE: frozenset[str] = frozenset()
 
 
 class GroupStore:
@@ -55,8 +55,10 @@ class GroupStore:
         self._mine = mine
         self._groups: dict[Key, Group] = {}
         self._of_rule: dict[str, set[Key]] = defaultdict(set)
-        self._rules_of: dict[str, set[str]] = {}
+        self._rules_of: dict[str, frozenset[str]] = {}
         """By object, the rules that have a group of it."""
+        self._same_rules: dict[frozenset[str], frozenset[str]] = {}
+        """Each such set once: ten thousand objects of one rule share it."""
         self._watching = Subscriptions(routing)
         self._alarms: list[tuple[datetime, Key]] = []
         self._lacking: set[Key] = set()
@@ -253,7 +255,7 @@ class GroupStore:
         self._groups[key] = group
         if before is None:
             self._of_rule[group.rule].add(key)
-            self._rules_of.setdefault(group.object, set()).add(group.rule)
+            self._have_rules(group.object, self._rules_of.get(group.object, _NONE) | {group.rule})
         if group.next_deadline is not None and (before is None or before.next_deadline != group.next_deadline):
             heapq.heappush(self._alarms, (group.next_deadline, key))
             if len(self._alarms) > ALARMS_MIN + 2 * len(self._groups):
@@ -263,6 +265,12 @@ class GroupStore:
         """Forget the alarms that count no more: each word of a source moves one on, and it would stay till then."""
         self._alarms = [(at, key) for key, group in self._groups.items() if (at := group.next_deadline) is not None]
         heapq.heapify(self._alarms)
+
+    def _have_rules(self, object_: str, rules: frozenset[str]) -> None:
+        if rules:
+            self._rules_of[object_] = self._same_rules.setdefault(rules, rules)
+        else:
+            del self._rules_of[object_]
 
     def _concerned(self, fact: Fact) -> Iterator[Key]:
         match fact:
@@ -305,9 +313,7 @@ class GroupStore:
     def _drop(self, key: Key) -> None:
         if self._groups.pop(key, None) is not None:
             self._of_rule[key[0]].discard(key)
-            self._rules_of[key[1]].discard(key[0])
-            if not self._rules_of[key[1]]:
-                del self._rules_of[key[1]]
+            self._have_rules(key[1], self._rules_of[key[1]] - {key[0]})
             self._lacking.discard(key)
             self.dropped.add(key)
             self._watching.forget(key)

@@ -23,10 +23,12 @@ class Subscriptions:
         self._watchers: dict[str, set[Key]] = defaultdict(set)
         self._targets: dict[Key, frozenset[str]] = {}
         self._heard: dict[str, dict[str, Observation]] = {}
+        self._may_gain = any(kind_of(rule).subscribing for rule in routing.rules.values())
+        """Whether a group may come to listen to more; else nobody asks what was heard before: 1.5 kB a target."""
 
     def heard(self, fact: Observation) -> list[Key]:
         """Keep what was said, and give the groups that listen to it."""
-        if fact.target in self._heard or len(self._heard) < HEARD_MAX:
+        if self._may_gain and (fact.target in self._heard or len(self._heard) < HEARD_MAX):
             said = self._heard.setdefault(fact.target, {})
             last = said.get(fact.signal)
             if last is None or fact.observed_at >= last.observed_at:  # else it comes late, and is no news
