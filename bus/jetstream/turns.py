@@ -1,4 +1,4 @@
-"""Turns of publishers: what a server has not answered yet is bounded, and whoever comes first is served first.
+"""Turns of publishers: what a server has not answered yet is bounded, and the sender that comes first is served first.
 
 A server takes messages in faster than it stores them. With 6,400 groups on their way to a disk that syncs a thousand a
 second, the last one waits for its answer for six seconds: without a bound it is taken for lost before, published again,

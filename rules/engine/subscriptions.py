@@ -24,7 +24,7 @@ class Subscriptions:
         self._targets: dict[Key, frozenset[str]] = {}
         self._heard: dict[str, dict[str, Observation]] = {}
         self._may_gain = any(kind_of(rule).subscribing for rule in routing.rules.values())
-        """Whether a group may come to listen to more; else nobody asks what was heard before: 1.5 kB a target."""
+        """Whether a group may come to listen to more; else what was heard before is not needed: 1.5 kB a target."""
 
     def heard(self, fact: Observation) -> list[Key]:
         """Keep what was said, and give the groups that listen to it."""
