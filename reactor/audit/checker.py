@@ -110,7 +110,7 @@ def _unfounded(route: RouteHistory, run: Run, stood: Mapping[str, int], write: W
 
 def _leaving(route: RouteHistory, run: Run, name: str, gained: Sequence[str]) -> list[Span]:
     """Give when this backend might be left: it has been bad, or the primary that gets everything good, long enough."""
-    bad = _over(_vouched(route, run, name), route.toleration - run.slack - route.lag)
+    bad = list(_held_bad(route, run, name, route.toleration - run.slack - route.lag))
     if name != route.primary and route.primary in gained:
         bad += _over(good(_seen(route, route.primary)), max(route.recovery - run.slack - route.lag, 0.0))
     return bad
@@ -152,13 +152,15 @@ def _seen(route: RouteHistory, name: str) -> list[Span]:
     return merged(route.outages_of(name), gap=route.period)
 
 
-def _vouched(route: RouteHistory, run: Run, name: str) -> list[Span]:
-    """Give when a backend was bad, or its source's last word held: where that cannot be asked, and was cut off as the
-    backend recovered."""
-    return [
-        Span(one.begin, one.end + route.valid) if any(gap.begin <= one.end < gap.end for gap in run.troubles) else one
-        for one in _seen(route, name)
-    ]
+def _held_bad(route: RouteHistory, run: Run, name: str, window: float) -> Iterator[Span]:
+    """Give when a backend was bad for its window, or the last word of a source that cannot be asked still held.
+
+    That word makes an outage longer only where the source was cut off as the backend recovered.
+    """
+    for one in _seen(route, name):
+        held = Span(one.begin, one.end + route.valid)
+        cut_off = any(gap.begin <= one.end < gap.end for gap in run.troubles)
+        yield from (Span(over.begin, held.end) for over in _over([held if cut_off else one], window))
 
 
 def _over(spells: Iterable[Span], window: float) -> list[Span]:
