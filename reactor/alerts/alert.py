@@ -64,6 +64,11 @@ def _cut(value: object) -> object:
     return {name: text.replace("\0", "")[:VALUE_CHARS_MAX] for name, text in kept if isinstance(text, str)}
 
 
+def _link(value: object) -> str:
+    """Keep a link of a sane length; an alert is not lost for one that is none."""
+    return value if isinstance(value, str) and len(value) <= VALUE_CHARS_MAX and "\0" not in value else ""
+
+
 Moment = Annotated[AwareDatetime | None, BeforeValidator(_moment)]
 LabelName = Annotated[str, StringConstraints(min_length=1, max_length=256), BeforeValidator(_printable)]
 LabelValue = Annotated[str, StringConstraints(max_length=VALUE_CHARS_MAX), BeforeValidator(_printable)]
@@ -84,6 +89,7 @@ class Alert(BaseModel):
     """None while it fires."""
     fingerprint: str = ""
     """A hash of the labels; with the source, the alert's identity."""
+    generator_url: Annotated[str, BeforeValidator(_link)] = Field(default="", alias="generatorURL")
     updated_at: Moment = Field(default=None, alias="updatedAt", exclude=True)
     """API only: when Alertmanager last sent it."""
 

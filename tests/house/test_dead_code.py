@@ -25,9 +25,9 @@ PLAIN = {
 }  # fmt: skip
 """Decorators that register nothing."""
 READ_ELSEWHERE = """
-model_config ConnectionCls window_began window_ended
+model_config ConnectionCls window_began window_ended generator_url
 """
-"""Fields that pydantic and urllib3 read, and those of records that people read."""
+"""Fields that pydantic and urllib3 read, and those of records and journaled posts that people read."""
 FOR_TESTS = """
 MemoryBus own_port lateness patch_type
 """
