@@ -39,7 +39,7 @@ from rules.engine.observe import NON_FAILURES, WAITED
 log = logging.getLogger(__name__)
 
 CarryOut = Callable[[Action, ExecutionContext], Awaitable[Outcome]]
-WAIT = timedelta(seconds=5)
+WAIT = timedelta(seconds=1)
 EXTEND = 0.3 * EXECUTORS.ack_wait.total_seconds()
 """An action that takes long says so this often, in seconds: twice it may go unheard."""
 AGAIN = timedelta(seconds=2)
