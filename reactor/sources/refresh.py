@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import defaultdict
 from collections.abc import Awaitable, Callable, Coroutine
 from datetime import datetime, timedelta
 from typing import Any, TypeAlias
@@ -47,8 +48,8 @@ class RefreshRequests:
     def __init__(self, bus: Bus, clock: Clock) -> None:
         self._bus = bus
         self._clock = clock
-        self._here: dict[str, Handle] = {}
-        """Of the sources that run here."""
+        self._here: dict[str, list[Handle]] = defaultdict(list)
+        """Of the sources that run here; one may speak with two voices, as nodes do of nodes and of zones."""
         self._asking: set[asyncio.Task[None]] = set()
 
     async def hear(self, source: str, handle: Handle) -> None:
@@ -63,25 +64,26 @@ class RefreshRequests:
                 return
             await handle(request)
 
-        self._here[source] = handle
+        self._here[source].append(handle)
         stop = None
         try:
             stop = await _listening(self._bus, subjects.refresh(source), handled, self._clock)
             while True:
                 await self._clock.sleep(3600)
         finally:
-            del self._here[source]
+            self._here[source].remove(handle)
             if stop is not None:
                 await stop()
 
     async def ask(self, source: str, request: RefreshRequest) -> None:
         """Ask a source, wherever it runs. Raises Unavailable."""
-        if (handle := self._here.get(source)) is None:
+        handles = self._here[source]
+        if not handles:
             await self._bus.notify(subjects.refresh(source), request.model_dump_json(by_alias=True).encode())
-            return
-        task = asyncio.create_task(handle(request))
-        self._asking.add(task)
-        task.add_done_callback(self._asking.discard)
+        for handle in handles:
+            task = asyncio.create_task(handle(request))
+            self._asking.add(task)
+            task.add_done_callback(self._asking.discard)
 
 
 async def _listening(

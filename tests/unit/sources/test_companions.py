@@ -11,7 +11,7 @@ from bus import subjects
 from bus.messages import Health, Observation, RefreshRequest
 from bus.testing.memory import MemoryBus
 from reactor.sources.companions import Companions
-from reactor.sources.refresh import RefreshRequests
+from reactor.sources.refresh import Handle, RefreshRequests
 from rules.loader import RuleSet, load
 from tests.clock import HandClock
 
@@ -94,3 +94,24 @@ async def test_a_source_of_the_same_process_is_asked_without_the_bus() -> None:
     running.cancel()
     await asyncio.gather(running, return_exceptions=True)
     assert out == [RefreshRequest(targets=("custom/b",), not_before=AT)]
+
+
+async def test_a_source_with_two_voices_is_asked_for_both_and_ends_as_one() -> None:
+    """As nodes do: of nodes and of zones. Found by chaos: each clean stop ended such a source with an error."""
+    requests, out = RefreshRequests(MemoryBus(lambda: AT), HandClock()), list[str]()
+
+    def voice(name: str) -> Handle:
+        async def hear(_: RefreshRequest) -> None:
+            out.append(name)
+
+        return hear
+
+    running = [asyncio.create_task(requests.hear("nodes", voice(name))) for name in ("node", "zone")]
+    await asyncio.sleep(0)
+    await requests.ask("nodes", RefreshRequest(targets=("node/a",), not_before=AT))
+    for _ in range(5):
+        await asyncio.sleep(0)
+    for task in running:
+        task.cancel()
+    ended = await asyncio.gather(*running, return_exceptions=True)
+    assert (out, [type(one) for one in ended]) == (["node", "zone"], [asyncio.CancelledError] * 2)
