@@ -110,7 +110,7 @@ def _unfounded(route: RouteHistory, run: Run, stood: Mapping[str, int], write: W
 
 def _leaving(route: RouteHistory, run: Run, name: str, gained: Sequence[str]) -> list[Span]:
     """Give when this backend might be left: it has been bad, or the primary that gets everything good, long enough."""
-    bad = list(_held_bad(route, run, name, route.toleration - run.slack - route.lag))
+    bad = list(_held_bad(route, name, route.toleration - run.slack - route.lag))
     if name != route.primary and route.primary in gained:
         bad += _over(good(_seen(route, route.primary)), max(route.recovery - run.slack - route.lag, 0.0))
     return bad
@@ -152,14 +152,14 @@ def _seen(route: RouteHistory, name: str) -> list[Span]:
     return merged(route.outages_of(name), gap=route.period)
 
 
-def _held_bad(route: RouteHistory, run: Run, name: str, window: float) -> Iterator[Span]:
+def _held_bad(route: RouteHistory, name: str, window: float) -> Iterator[Span]:
     """Give when a backend was bad for its window, or the last word of a source that cannot be asked still held.
 
     That word makes an outage longer only where the source was cut off as the backend recovered.
     """
     for one in _seen(route, name):
         held = Span(one.begin, one.end + route.valid)
-        cut_off = any(gap.begin <= one.end < gap.end for gap in run.troubles)
+        cut_off = any(gap.begin <= one.end < gap.end for gap in route.cut_off)
         yield from (Span(over.begin, held.end) for over in _over([held if cut_off else one], window))
 
 

@@ -54,6 +54,8 @@ class RouteHistory:
     """Seconds between two looks of the source: it cannot see what is shorter, and sees an end so much later."""
     valid: float = 0.0
     """Seconds for which each word of its source holds, where the source cannot be asked."""
+    cut_off: tuple[Span, ...] = ()
+    """When such a source had said something that the bus did not take yet."""
     lag: float = 0.0
     """Seconds by which what the source reads may itself be behind: an outage may look longer by this."""
     blind: tuple[Span, ...] = ()

@@ -142,6 +142,7 @@ def history(
     writes: Sequence[LoggedWrite],
     blind: Sequence[Span],
     unheard: Sequence[Span],
+    cut_off: Sequence[Span],
     blind_grace: float,
     *,
     dark: bool,
@@ -149,7 +150,8 @@ def history(
     """Give what the checker has to know of one object.
 
     `start`: when the script began, on the event loop's clock; `happened`: when each of its turns really came; `blind`:
-    when nothing could look at it; `unheard`: when its source could tell no reactor.
+    when nothing could look at it; `unheard`: when its source could tell no reactor; `cut_off`: when
+    an outsider could not.
     """
 
     def moved(name: str, spans: Sequence[Span]) -> tuple[Span, ...]:
@@ -171,6 +173,7 @@ def history(
         others={name: moved(name, spans) for name, spans in plan.seconds.items()},
         period=PERIODS.get(plan.source, 0.0), valid=VALID_SECONDS if plan.told_by_bus else 0.0,
         lag=alerting.SEEN_AFTER.get(plan.source, 0.0), blind=tuple(blind), unheard=tuple(unheard),
+        cut_off=tuple(cut_off) if plan.told_by_bus else (),
         blind_grace=blind_grace, dark=dark, returns=plan.is_route,
     )  # fmt: skip
 

@@ -18,6 +18,7 @@ from bus.errors import BusError
 from bus.jetstream import JetStreamBus
 from bus.messages import Health, Observation
 from bus.port import Outgoing
+from reactor.audit.object_history import Span
 from reactor.runtime.clock import Clock
 from tests.chaos.nursery import CODE
 
@@ -26,6 +27,8 @@ REFRESH_SECONDS = 1.0
 """What a router had in hands that was killed or stopped comes late: until then this has to do."""
 ALL_EVERY = 8
 """Each so many seconds all are told, in between those whose turn it is."""
+CUT_OFF_SECONDS = 0.25
+"""A busy bus takes so long."""
 STALE_SECONDS = 60.0
 VALID_SECONDS = 2.0
 NEWER = frozenset(("source", "since", "validSeconds", "version", "resolutionSeconds", "detail"))
@@ -49,6 +52,8 @@ class Stranger:
         self._bell = asyncio.Event()
         self.refused = 0
         """How often the bus did not take what was said."""
+        self.cut_off: list[Span] = []
+        """When the bus did not take it for longer than CUT_OFF_SECONDS, on the event loop's clock."""
 
     def turn(self, target: str, *, healthy: bool) -> None:
         """From now on the target is so."""
@@ -73,12 +78,14 @@ class Stranger:
         """Say what is so, for ever: what has changed at once, and beside it, each second, what may be asked for."""
         loop, repeats = asyncio.get_running_loop(), count()
         due = loop.time()
+        began: float | None = None
         while True:
             told, self._turned = self._turned, set()
             self._bell.clear()
             if loop.time() >= due:
                 due = loop.time() + REFRESH_SECONDS
                 told = told.union(self.healthy if next(repeats) % ALL_EVERY == 0 else self.followed)
+            began = loop.time() if began is None else began
             try:
                 await self._bus.publish_all([self.observation(target) for target in sorted(told)])
             except BusError:
@@ -86,6 +93,9 @@ class Stranger:
                 self._turned |= told
                 await asyncio.sleep(0.1)
                 continue
+            if loop.time() - began > CUT_OFF_SECONDS:
+                self.cut_off.append(Span(began, loop.time()))
+            began = None
             with suppress(TimeoutError):
                 async with asyncio.timeout_at(due):
                     await self._bell.wait()

@@ -205,7 +205,7 @@ class World:
         routes = tuple(
             scene.history(
                 plan, act.start, act.happened, writes,
-                _of(plan, self.blind), _of(plan, self.unheard), self.blind_grace, dark=self.dark,
+                _of(plan, self.blind), _of(plan, self.unheard), self.stranger.cut_off, self.blind_grace, dark=self.dark,
             )
             for plan in act.script
         )  # fmt: skip

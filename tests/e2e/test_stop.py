@@ -14,11 +14,18 @@ from tests.e2e.waiting import until
 
 STOP_SECONDS = 5.0
 """A pod gets thirty; half of what it takes to notice."""
+SOURCES = """
+- {name: nodes, kind: NodeWatch, cluster: east}
+- {name: work, kind: WorkloadWatch, cluster: east, namespace: shop}
+- {name: api, kind: ClusterProbe, cluster: east}
+- {name: door, kind: TcpProbe, target: custom/door, host: 127.0.0.1, port: 9}
+"""
+"""Those that watch, and those that look; nodes speak with two voices."""
 
 
 async def test_sigterm_ends_the_reactor_and_its_bus_at_once(shop: Shop, reactor: MakeReactor) -> None:
     shop.split("checkout", "fallback")
-    service = reactor(document(ALERTS, rules=failover()))
+    service = reactor(document(ALERTS, SOURCES, rules=failover()))
     async with service:
         await service.settled(1)
         assert await service.post(body(firing("checkout"))) == 200
@@ -31,7 +38,9 @@ async def test_sigterm_ends_the_reactor_and_its_bus_at_once(shop: Shop, reactor:
     print(f"SIGTERM → end {took:.2f} s")
     assert took < STOP_SECONDS
     assert [child for child in children if Path(f"/proc/{child}").exists()] == []
-    assert "Traceback" not in service.log.read_text()
+    log = service.log.read_text()
+    assert "Traceback" not in log
+    assert "level=error" not in log
 
 
 async def test_sigkill_of_the_reactor_leaves_no_bus_behind(shop: Shop, reactor: MakeReactor) -> None:

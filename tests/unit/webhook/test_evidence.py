@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import timedelta
 from typing import Any
 
@@ -96,14 +97,21 @@ async def test_an_alert_that_began_again_while_it_was_not_seen_stands_only_since
 # --- with one --------------------------------------------------------------------------------------------------------
 
 
-async def test_what_a_poll_finds_is_said_before_what_it_confirms(polled: World) -> None:
-    """A group would be decided on half of it: moved to a backend of which the same answer says that its alert fires."""
+@asynccontextmanager
+async def another_fires(polled: World) -> AsyncIterator[AlertLifecycle]:
+    """An alert is known, and the API lists one more that was never posted: of the service `cart`."""
     async with polled.lifecycle(source(matchers='alertname="Down"')) as lifecycle:
         polled.apis["a"].lists(alert())
         await polled.post(lifecycle, alert(), at=5)
         await polled.pass_time(lifecycle, 20)
         polled.apis["a"].lists(alert("other", service="cart"))
         polled.told.clear()
+        yield lifecycle
+
+
+async def test_what_a_poll_finds_is_said_before_what_it_confirms(polled: World) -> None:
+    """A group would be decided on half of it: moved to a backend of which the same answer says that its alert fires."""
+    async with another_fires(polled) as lifecycle:
         await ask(lifecycle, 20)
     assert [(said.target.rpartition("/")[2], proven_until(said)) for said in polled.told] == [
         ("cart", 20), ("checkout", 20),
@@ -112,12 +120,7 @@ async def test_what_a_poll_finds_is_said_before_what_it_confirms(polled: World) 
 
 async def test_what_a_poll_confirms_waits_until_what_it_finds_is_stored(polled: World) -> None:
     """Two ask: the second finds the poll of the first ended, while the first one's news is still on its way."""
-    async with polled.lifecycle(source(matchers='alertname="Down"')) as lifecycle:
-        polled.apis["a"].lists(alert())
-        await polled.post(lifecycle, alert(), at=5)
-        await polled.pass_time(lifecycle, 20)
-        polled.apis["a"].lists(alert("other", service="cart"))
-        polled.told.clear()
+    async with another_fires(polled) as lifecycle:
         polled.slow = True
         await asyncio.gather(ask(lifecycle, 20), ask(lifecycle, 20))
     assert polled.told[0].target.endswith("cart")
