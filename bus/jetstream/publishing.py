@@ -20,7 +20,7 @@ from nats.errors import BadHeaderError, BadSubjectError, Error, MaxPayloadError,
 
 from bus.errors import Malformed, NotPermitted, Refused, Unavailable
 from bus.jetstream.connection import Connection
-from bus.jetstream.turns import Turns
+from bus.jetstream.in_flight import InFlightLimit
 from bus.jetstream.wire import OutgoingMessage
 
 ROUND_MESSAGES_MAX = 512  # well below the 10,000 that a stream queues before it answers "too many requests"
@@ -71,7 +71,7 @@ class Publisher:
         self._rounds: dict[str, _Round] = {}
         self._heard_at: dict[str, float] = defaultdict(float)
         """When answers of a stream last moved limits on."""
-        self._turns: dict[str, Turns] = defaultdict(partial(Turns, UNANSWERED_MAX))
+        self._in_flight: dict[str, InFlightLimit] = defaultdict(partial(InFlightLimit, UNANSWERED_MAX))
         self._count = self._ids = 0
 
     async def start(self) -> None:
@@ -97,17 +97,17 @@ class Publisher:
         return results
 
     async def _send_chunk(self, posts: Sequence[PendingPublish]) -> list[int | Refused]:
-        turns = self._turns[_root(posts[0])]
-        await turns.take(len(posts))
+        limit = self._in_flight[_root(posts[0])]
+        await limit.acquire(len(posts))
         try:
             return await self._stored(posts)
         except NotPermitted:
             raise  # says nothing of other subjects
         except Unavailable as error:
-            turns.fail(str(error))
+            limit.fail(str(error))
             raise
         finally:
-            turns.give(len(posts))
+            limit.release(len(posts))
 
     async def _stored(self, posts: Sequence[PendingPublish]) -> list[int | Refused]:
         loop = asyncio.get_running_loop()

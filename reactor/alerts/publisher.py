@@ -77,8 +77,8 @@ class AlertPublisher:
         )
 
     async def news(self, now: datetime) -> set[AlertOpinion]:
-        """Say what changed in the bucket, and give of what. Whoever confirms afterwards what stands can be sure that it
-        was said before: or a group would be decided on half of what one look found."""
+        """Publish what changed in the bucket, and give the opinions. What is confirmed afterwards comes later on the bus:
+        else a group would be decided on half of what one look found."""
         async with self._one_at_a_time:
             changed = self._alert_cache.take_changed()
             async for opinion in sliced([*changed], size=LOOKS):

@@ -133,7 +133,7 @@ class Partition:
         """The moment up to which was decided."""
         self._coming: asyncio.Task[Sequence[Delivery]] | None = None
         """The facts that are waited for; goes on from turn to turn until some come."""
-        self._stirred: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._suspended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         """Done when this process was suspended: what it owns may be another's by now."""
 
     async def run(self, stop: asyncio.Event) -> None:
@@ -151,7 +151,7 @@ class Partition:
             async with self._shared.bus.read(FACTS, subjects.facts(self._number), after=self._position) as reading:
                 known = Watermark(self._shared.bus, self._shared.clock, reading)
                 stopped = asyncio.create_task(stop.wait())
-                unwatch = self._shared.clock.standstill.watch(self._stir)
+                unwatch = self._shared.clock.standstill.watch(self._on_suspended)
                 try:
                     async with self._listening():
                         while not stopped.done():
@@ -235,15 +235,15 @@ class Partition:
         began = self._shared.clock.monotonic()
         wait = self._wait()
         coming = self._coming = self._coming or asyncio.create_task(reading.next(FOREVER))
-        any_of: set[asyncio.Future[Any]] = {coming, stopped, self._stirred}
+        any_of: set[asyncio.Future[Any]] = {coming, stopped, self._suspended}
         await asyncio.wait(any_of, timeout=wait.total_seconds(), return_when=asyncio.FIRST_COMPLETED)
         if stopped.done() and not coming.done():
             return
         deliveries: Sequence[Delivery] = ()
         if coming.done():
             self._coming, deliveries = None, coming.result()
-        if self._stirred.done():
-            self._stirred = asyncio.get_running_loop().create_future()
+        if self._suspended.done():
+            self._suspended = asyncio.get_running_loop().create_future()
         if self._was_stopped(began, wait):
             await self._records.still_ours()
             self._listening_since = self._shared.clock.now()
@@ -256,9 +256,9 @@ class Partition:
         if self._checkpoint_wait() <= 0:
             await self._checkpoint()
 
-    def _stir(self) -> None:
-        if not self._stirred.done():
-            self._stirred.set_result(None)
+    def _on_suspended(self) -> None:
+        if not self._suspended.done():
+            self._suspended.set_result(None)
 
     async def _leave_waiting(self) -> None:
         """The next owner of the partition reads again what comes."""

@@ -81,7 +81,7 @@ def backends_of(
 
 
 def _given(group: TrafficGroup, now: datetime) -> Mapping[str, datetime]:
-    """Who gets weight by what is on its way, and until when that counts.
+    """The backends that get weight by actions on their way, each with the moment until which that counts.
 
     One that turns bad within these milliseconds may have traffic already, and then keeps it through its toleration.
     """

@@ -1,4 +1,4 @@
-"""Publishers take turns: a disk that is slower than what is published gets it once, and all of it is stored."""
+"""What is in flight is bounded: a disk that is slower than what is published gets it once, and all of it is stored."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from nats.aio.msg import Msg
 from bus.errors import Unavailable
 from bus.jetstream.client import FailFastClient
 from bus.jetstream.connection import Connection
+from bus.jetstream.in_flight import InFlightLimit
 from bus.jetstream.publishing import UNANSWERED_MAX, PendingPublish, Publisher
-from bus.jetstream.turns import Turns
 from bus.jetstream.wire import OutgoingMessage, Sink
 from tests.clock import on_virtual_time
 
@@ -114,12 +114,12 @@ def test_all_who_wait_behind_a_server_that_is_silent_give_up_with_the_first() ->
 
 def test_whoever_is_cancelled_in_line_keeps_no_turn() -> None:
     async def scene() -> None:
-        turns = Turns(10)
-        await turns.take(10)
-        first, second = (asyncio.create_task(turns.take(count)) for count in (6, 5))
+        limit = InFlightLimit(10)
+        await limit.acquire(10)
+        first, second = (asyncio.create_task(limit.acquire(count)) for count in (6, 5))
         await asyncio.sleep(0)
         first.cancel()
-        turns.give(5)
+        limit.release(5)
         await second
         await asyncio.gather(first, return_exceptions=True)
         assert first.cancelled()
@@ -129,14 +129,14 @@ def test_whoever_is_cancelled_in_line_keeps_no_turn() -> None:
 
 def test_a_turn_that_came_as_its_owner_was_cancelled_goes_to_the_next() -> None:
     async def scene() -> None:
-        turns = Turns(10)
-        await turns.take(10)
-        first, second = (asyncio.create_task(turns.take(count)) for count in (6, 5))
+        limit = InFlightLimit(10)
+        await limit.acquire(10)
+        first, second = (asyncio.create_task(limit.acquire(count)) for count in (6, 5))
         await asyncio.sleep(0)
-        turns.give(10)
+        limit.release(10)
         first.cancel()
         await second
-        await turns.take(5)
+        await limit.acquire(5)
         await asyncio.gather(first, return_exceptions=True)
 
     on_virtual_time(scene())
@@ -144,12 +144,12 @@ def test_a_turn_that_came_as_its_owner_was_cancelled_goes_to_the_next() -> None:
 
 def test_more_than_fits_goes_alone() -> None:
     async def scene() -> None:
-        turns = Turns(10)
-        await turns.take(20)
-        waits = asyncio.create_task(turns.take(1))
+        limit = InFlightLimit(10)
+        await limit.acquire(20)
+        waits = asyncio.create_task(limit.acquire(1))
         await asyncio.sleep(0)
         assert not waits.done()
-        turns.give(20)
+        limit.release(20)
         await waits
 
     on_virtual_time(scene())

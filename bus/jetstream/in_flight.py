@@ -1,4 +1,4 @@
-"""Turns of publishers: what a server has not answered yet is bounded, and the sender that comes first is served first.
+"""A limit of messages in flight: what a server has not answered yet is bounded, and senders are served in their order.
 
 A server takes messages in faster than it stores them. With 6,400 groups on their way to a disk that syncs a thousand a
 second, the last one waits for its answer for six seconds: without a bound it is taken for lost before, published again,
@@ -13,8 +13,8 @@ from collections import deque
 from bus.errors import Unavailable
 
 
-class Turns:
-    """The turns of one stream's messages."""
+class InFlightLimit:
+    """The messages of one stream that the server has not answered."""
 
     def __init__(self, most: int) -> None:
         """`most`: messages that may be unanswered at a time; more of them in one piece go alone."""
@@ -22,8 +22,8 @@ class Turns:
         self._unanswered = 0
         self._waiting: deque[tuple[int, asyncio.Future[None]]] = deque()
 
-    async def take(self, count: int) -> None:
-        """Return when so many messages may be sent; `give` them back. Raises Unavailable where those before failed."""
+    async def acquire(self, count: int) -> None:
+        """Return when so many messages may be sent; `release` them. Raises Unavailable where those before failed."""
         if not self._waiting and self._fits(count):
             self._unanswered += count
             return
@@ -37,7 +37,7 @@ class Turns:
             self._go_on()
             raise
 
-    def give(self, count: int) -> None:
+    def release(self, count: int) -> None:
         """So many messages are answered, or given up."""
         self._unanswered -= count
         self._go_on()
