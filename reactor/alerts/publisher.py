@@ -77,8 +77,10 @@ class AlertPublisher:
         )
 
     async def news(self, now: datetime) -> set[AlertOpinion]:
-        """Publish what changed in the bucket, and give the opinions. What is confirmed afterwards comes later on the bus:
-        else a group would be decided on half of what one look found."""
+        """Publish what changed in the bucket, and give the opinions of it.
+
+        What is confirmed afterwards comes behind it: else a group would be decided on half of what one look found.
+        """
         async with self._one_at_a_time:
             changed = self._alert_cache.take_changed()
             async for opinion in sliced([*changed], size=LOOKS):
