@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncIterator, Awaitable, Callable
+from tempfile import NamedTemporaryFile
 from typing import Any
 
 import aiohttp
@@ -15,9 +17,11 @@ from reactor.clients.alertmanager_api import Alertmanager, AlertsUnavailable
 from reactor.clients.aws import LazyAws
 from reactor.clients.credentials import proxy_of
 from reactor.clients.instant_queries import QueryFailed
+from reactor.clients.kubernetes import connect
+from reactor.clients.kubernetes_port import ApiUnavailable
 from reactor.clients.prometheus_api import Prometheus
 from reactor.runtime.errors import Retryable
-from reactor.settings.model import Endpoint, Notifier, Settings
+from reactor.settings.model import ClusterSettings, Endpoint, Notifier, Settings
 from tests.serving import serving
 
 NOWHERE = "http://nobody.invalid:9090"
@@ -82,10 +86,23 @@ async def _records(**more: Any) -> None:
         await route53.call("list_hosted_zones")
 
 
+async def _objects() -> None:
+    config = {"clusters": [{"name": "c", "cluster": {"server": NOWHERE}}], "users": [{"name": "u", "user": {}}]}
+    context = {"name": "east", "context": {"cluster": "c", "user": "u"}}
+    with NamedTemporaryFile("w", suffix=".json") as kubeconfig:
+        json.dump({"apiVersion": "v1", "kind": "Config", **config, "contexts": [context]}, kubeconfig)
+        kubeconfig.flush()
+        settings = ClusterSettings.model_validate({"kubeconfig": kubeconfig.name, "context": "east"})
+        api = await connect("east", settings)
+    with pytest.raises(ApiUnavailable):
+        await api.get("/version")
+    await api.close()
+
+
 ALL: list[Callable[..., Awaitable[None]]] = [_query, _alerts, _notify, _records]
 
 
-@pytest.mark.parametrize("asks", ALL)
+@pytest.mark.parametrize("asks", [*ALL, _objects])
 async def test_what_the_environment_names_is_used_by_nobody(asks: Callable[..., Awaitable[None]], proxy: Proxy) -> None:
     await asks()
     assert proxy.asked == []
