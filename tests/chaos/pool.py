@@ -42,7 +42,8 @@ def play_some(fault: Fault, seeds: Sequence[int], *, routes: int = ROUTES, keep:
 
 def _again(before: Result, result: Result) -> Result:
     why = f"this machine let the truth stand still for {before.stood_still:.1f} s, so it was played again"
-    return replace(result, notes=[*before.notes, why, *(f"then: {one}" for one in before.breaches), *result.notes])
+    notes = [*before.notes, why, *(f"then: {one}" for one in before.breaches), *result.notes]
+    return replace(result, mistakes=[*before.mistakes, *result.mistakes], notes=notes)
 
 
 def _play_together(fault: Fault, seeds: Sequence[int], *, routes: int, keep: bool) -> dict[int, Result]:

@@ -6,7 +6,7 @@ import asyncio
 import dataclasses
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from random import Random
 
@@ -22,6 +22,8 @@ ROUTES = 24
 """How many routes a seed has."""
 LINGER_SECONDS = 2.5
 """How long is waited, once all stand where they belong, for somebody who moves them once more."""
+MISTAKES = ("Traceback (most recent call last)", "a source ended by itself")
+"""What a reactor logs of its own mistakes only: an outage is told of without a traceback."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +35,8 @@ class Result:
     tested: dict[str, int] = field(default_factory=dict)
     broken: dict[str, int] = field(default_factory=dict)
     breaches: list[str] = field(default_factory=list)
+    mistakes: list[str] = field(default_factory=list)
+    """What the reactors of its world logged of mistakes of their own."""
     notes: list[str] = field(default_factory=list)
     writes: int = 0
     skipped: str = ""
@@ -46,15 +50,15 @@ class Result:
 
     @property
     def good(self) -> bool:
-        """Whether every promise was kept."""
-        return not self.failed and not self.breaches
+        """Whether every promise was kept, and no reactor failed on the way."""
+        return not self.failed and not self.breaches and not self.mistakes
 
     @property
     def word(self) -> str:
         """What came of it, in a word."""
         if self.skipped:
             return "skipped"
-        return "NO VERDICT" if self.failed else "BROKEN" if self.breaches else "kept"
+        return "NO VERDICT" if self.failed else "kept" if self.good else "BROKEN"
 
 
 async def play(fault: Fault, seeds: Sequence[int], folder: Path, *, routes: int = ROUTES) -> list[Result]:
@@ -78,7 +82,8 @@ async def play(fault: Fault, seeds: Sequence[int], folder: Path, *, routes: int 
             failure = repr(error)
         finally:
             looking.cancel()
-        good = [_result(fault, act, scene) for act in played]
+        wrong = mistakes(folder)
+        good = [replace(_result(fault, act, scene), mistakes=wrong) for act in played]
     return good + [Result(fault.name, act.seed, failed=failure) for act in acts if act not in played]
 
 
@@ -130,6 +135,16 @@ def _result(fault: Fault, act: Act, scene: World) -> Result:
         late=round(lateness(run), 3),
         notes=act.notes, stood_still=act.stood_still, writes=sum(len(route.writes) for route in run.routes),
     )  # fmt: skip
+
+
+def mistakes(folder: Path) -> list[str]:
+    """Give the lines in which the reactors of a world tell of mistakes of their own, each with its file and number."""
+    return [
+        f"{log.name}:{number}: {line}"
+        for log in sorted(folder.glob("*.log"))
+        for number, line in enumerate(log.read_text("utf-8", "replace").splitlines(), 1)
+        if any(mistake in line for mistake in MISTAKES)
+    ]
 
 
 def _about(act: Act, breach: Breach) -> str:

@@ -37,5 +37,7 @@ def _below(results: Sequence[Result]) -> Iterable[str]:
     for result in results:
         about = f"{result.fault}, seed {result.seed}"
         said = [("skipped", result.skipped), ("NO VERDICT", result.failed)]
-        said += [("BROKEN", breach) for breach in result.breaches] + [("note", note) for note in result.notes]
+        said += [("BROKEN", text) for text in (*result.breaches, *result.mistakes)] + [
+            ("note", note) for note in result.notes
+        ]
         yield from (f"{about}: {kind}: {text}" for kind, text in said if text)

@@ -30,3 +30,4 @@ def test_no_action_is_lost_doubled_or_early(runs: Runs, fault: str, seed: int) -
     # All backends are down and back in one moment there: a route that stays where it is needs no write.
     assert result.writes or fault == "outage:all-down", "nothing was written: nothing was tested"
     assert result.breaches == []
+    assert result.mistakes == [], "a reactor failed over what it should have borne"
