@@ -80,7 +80,12 @@ class FactPublisher:
         return range(self._partitions) if self._routing.everywhere(fact) else self._homes(fact)
 
     def _homes(self, fact: Fact) -> Sequence[int]:
-        return sorted({subjects.partition_of(*home, self._partitions) for home in self._routing.homes(fact)})
+        found: set[int] = set()
+        for home in self._routing.homes(fact):
+            found.add(subjects.partition_of(*home, self._partitions))
+            if len(found) == self._partitions:  # thousands of rules may have homes of their own
+                break
+        return sorted(found)
 
     async def publish(
         self, fact: Fact, id_: str | None = None, trace: str | None = None, *, also: Iterable[int] = ()

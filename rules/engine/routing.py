@@ -118,12 +118,12 @@ class Routing:
             case _:
                 return list(dict.fromkeys(self._found(fact, self._addressed)))
 
-    def homes(self, fact: Fact) -> Set[Home]:
+    def homes(self, fact: Fact) -> Iterator[Home]:
         """Give the homes of all addresses that the fact concerns, in a time that does not grow with rules that share
-        one."""
+        one; some may come twice."""
         if isinstance(fact, Pause | Resume | Outcome | AcquireReply | Approve | Reject):
-            return {self.home(*address) for address in self.addresses(fact)}
-        return {self._home(*found) for found in self._found(fact, self._at_home)}
+            return (self.home(*address) for address in self.addresses(fact))
+        return (self._home(*found) for found in self._found(fact, self._at_home))
 
     def home(self, rule: str, scope: str) -> Home:
         """Give the home of an address."""

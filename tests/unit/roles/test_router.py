@@ -59,6 +59,21 @@ async def test_a_clock_that_is_a_little_ahead_is_believed() -> None:
     assert await routed(NOW + timedelta(seconds=1)) == [NOW + timedelta(seconds=1)]
 
 
+def test_what_rules_of_all_partitions_hear_goes_to_each_partition_once() -> None:
+    selector = {"apiVersion": "apps/v1", "kind": "Deployment", "namespace": "shop"}
+    placement = {"clusterAffinity": {"clusterNames": ["m1", "m2"]}}
+    rules = [
+        {"name": f"r{n}", "kind": "WorkloadFailover", "mode": "Enforce", "placement": placement,
+         "resourceSelectors": [selector | {"labelSelector": {"matchLabels": {"app": f"a{n}"}}}]} for n in range(200)
+    ]  # fmt: skip
+    routing = Routing.of(rule_set(*rules))
+    publisher = FactPublisher(MemoryBus(lambda: NOW), routing, 64, Clock(), source="/test")
+    said = Observation(target="workload/m1/shop/Deployment/a7", status=Health.HEALTHY, observed_at=NOW)
+    homes = {subjects.partition_of(*home, 64) for home in routing.homes(said)}
+    assert len(homes) > 50
+    assert [int(one.subject.split(".")[2]) for one in publisher.messages(said)] == sorted(homes)
+
+
 async def test_what_a_source_says_beside_its_own_signal_is_put_aside_and_counted() -> None:
     """Commands, posts of Alertmanager and words of other sources, all on the subject of one source."""
     bus = MemoryBus(lambda: NOW)

@@ -251,7 +251,7 @@ def test_the_index_finds_what_asking_every_rule_finds(rules: RuleSet) -> None:
         else:
             assert set(found) == set(plain(routing, fact)), fact
         assert len(found) == len(set(found))
-        assert routing.homes(fact) == {routing.home(*address) for address in found}
+        assert set(routing.homes(fact)) == {routing.home(*address) for address in found}
 
 
 @settings(max_examples=40, deadline=None)
@@ -261,7 +261,7 @@ def test_what_a_reader_decides_is_in_a_home_to_which_the_fact_goes(rules: RuleSe
     group_store = GroupStore(routing)
     for fact in some:
         touched = {(decision.group.rule, decision.group.object) for decision in group_store.apply([fact], NOW)}
-        homes = routing.homes(fact)
+        homes = set(routing.homes(fact))
         if not isinstance(fact, Command):  # these name their rule, or all of them
             for name, object_ in touched:
                 rule = routing.rules[name]
@@ -296,4 +296,4 @@ def test_what_is_said_in_a_namespace_is_stored_once_for_all_rules_that_take_thei
     routing = Routing.of(rule_set(*map(named, range(100))))
     fact = Observation(target="service/east/shop/web7", status=Health.HEALTHY, observed_at=NOW)
     assert len(routing.addresses(fact)) == 100
-    assert len(routing.homes(fact)) == 1
+    assert len(set(routing.homes(fact))) == 1
