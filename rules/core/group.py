@@ -145,6 +145,12 @@ class Member(_Kept):
         return max(saying, key=lambda signal: signal.observed_at, default=None)
 
     @property
+    def is_dated(self) -> bool:
+        """Whether a source says since when it is so: from then on it has looked without a break."""
+        signal = self.deciding_signal
+        return self.status is not Health.UNKNOWN and signal is not None and bool(signal.source)
+
+    @property
     def detail(self) -> str:
         """What was seen, by the signal that decides."""
         signal = self.deciding_signal

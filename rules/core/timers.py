@@ -33,17 +33,22 @@ class Stopwatch:
 
 
 def advanced(
-    clock: Stopwatch | None, is_bad: bool | None, since: datetime, now: datetime, recovery: timedelta
-) -> Stopwatch | None:
+    clock: Stopwatch | None, is_bad: bool | None, since: datetime, now: datetime, recovery: timedelta, *,
+    dated: bool = False,
+) -> Stopwatch | None:  # fmt: skip
     """Give the clock of something that has been bad, or good, since then; None as status: not known.
 
-    No clock: there is nothing to time. It ends when it has been good for as long as `recovery`.
+    No clock: there is nothing to time. It ends when it has been good for as long as `recovery`. `dated`: `since` is
+    from when on a source has seen it bad without a break, which may be before it was not known.
     """
     if clock is not None and clock.healthy_since is not None:
         until = now if is_bad is False else since
         if until >= clock.healthy_since + recovery:
             clock = None
     if is_bad:
+        if dated and clock is not None and clock.waiting_since is not None and clock.healthy_since is None:
+            # It may have been good while it was not known, unless it has been seen bad since before.
+            return Stopwatch(since, since) if since > clock.waiting_since else _running(clock, since)
         return _running(clock, since)
     if clock is None or (is_bad is False and now >= since + recovery):
         return None

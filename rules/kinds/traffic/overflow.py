@@ -7,7 +7,7 @@ it does not bear spills to the next. Where all together bear less than 100, they
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 
 from bus.messages import Health, RouteRef, SetWeights
@@ -19,11 +19,12 @@ from rules.kinds.traffic import failback as traffic_way_back
 from rules.kinds.traffic.apportion import apportion
 from rules.kinds.traffic.backends import BackendView, backends_of, primary_name, serving, shares_of
 from rules.kinds.traffic.failback import Way
-from rules.kinds.traffic.state import FailoverState, RouteState, Spill, TrafficGroup
+from rules.kinds.traffic.state import BackendStretch, FailoverState, RouteState, Spill, TrafficGroup
 from rules.kinds.traffic.wanted_weights import DesiredWeights
 from rules.rulefile.failback_policy import FailbackMode
 from rules.rulefile.model import TrafficFailover, UnknownAs
 
+FULL = 100.0
 LEAST_POINTS = 5
 """A smaller change of any backend's percent writes nothing."""
 
@@ -182,13 +183,14 @@ def watched(rule: TrafficFailover, group: TrafficGroup, ref: RouteRef, now: date
     secondaries = [one for one in backends if one is not primary]
     percents = wanted(rule, primary, secondaries, standing, way_of(rule, group, primary, secondaries, now))
     state = group.state.failover or FailoverState()
-    spill = _spill(state.spill, name, percents, standing, backends, now)
+    unwell = {one.service for one in backends if healthy_percent(rule, one) != FULL}
+    spill = _spill(state.spill, name, percents, standing, backends, unwell, now)
     return group if spill == state.spill else with_state(group, failover=replace(state, spill=spill))
 
 
 def _spill(
     before: Spill | None, primary: str, percents: Mapping[str, int] | None, standing: Mapping[str, int],
-    backends: Sequence[BackendView], now: datetime,
+    backends: Sequence[BackendView], unwell: Collection[str], now: datetime,
 ) -> Spill | None:  # fmt: skip
     if percents is None:
         return None
@@ -198,7 +200,33 @@ def _spill(
     if not much and not dead:
         return None
     rising = percents[primary] > stands[primary]
-    return before if before is not None and before.rising is rising else Spill(now, rising)
+    losing = [one for one in backends if percents[one.service] < stands[one.service] and one.service in unwell]
+    causes = losing or [one for one in backends if percents[one.service] > stands[one.service]]
+    if before is None or before.rising is not rising:
+        return Spill(now, rising, _stretches({}, causes))
+    return _unbroken(before, causes)
+
+
+def _stretches(before: Mapping[str, BackendStretch], causes: Sequence[BackendView]) -> Mapping[str, BackendStretch]:
+    """Since when these are as they are, by service; while one is Unknown, how it was before."""
+    members = {one.service: one.member for one in causes if one.member is not None}
+    known = {name: one for name, one in members.items() if one.status is not Health.UNKNOWN}
+    return {**before, **{name: BackendStretch(one.status, one.since) for name, one in known.items()}}
+
+
+def _unbroken(before: Spill, causes: Sequence[BackendView]) -> Spill:
+    """Where no look shows that what calls for the change has lasted, it may have ended: its time begins again."""
+    after = _stretches(before.stretches, causes)
+    begun = [_begun_anew(before.stretches.get(one.service), after.get(one.service)) for one in causes]
+    anew = [at for at in begun if at is not None]
+    since = max(before.since, min(anew)) if anew and len(anew) == len(begun) else before.since
+    return before if (since, after) == (before.since, before.stretches) else Spill(since, before.rising, after)
+
+
+def _begun_anew(before: BackendStretch | None, after: BackendStretch | None) -> datetime | None:
+    if before is None or after is None or before.status is not after.status or after.since <= before.since:
+        return None
+    return after.since
 
 
 def due_at(rule: TrafficFailover, spill: Spill) -> datetime:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TypeAlias
 
+from bus.messages import Health
 from rules.core.group import LONG_AGO, Group
 from rules.core.values import replace
 
@@ -67,12 +68,22 @@ class Drift:
 
 
 @dataclass(frozen=True, slots=True)
+class BackendStretch:
+    """How a backend is, and since when it has been seen so without a break."""
+
+    status: Health
+    since: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class Spill:
     """What the tiers bear calls for other weights than the current ones."""
 
     since: datetime
     rising: bool
     """The primary is to get more; else less, or as much as it has."""
+    stretches: Mapping[str, BackendStretch] = field(default_factory=dict)
+    """Of the backends that call for it, by service."""
 
 
 @dataclass(frozen=True, slots=True)

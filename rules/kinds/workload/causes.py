@@ -93,7 +93,8 @@ def ticked_copy(rule: WorkloadFailover, policy: Policy, copy: Copy, member: Memb
     clock = copy.bad
     if not (is_bad and runs(clock) and Health.UNKNOWN in bad and Health.UNHEALTHY in bad):
         # Where both are bad, going from one to the other is no break.
-        clock = advanced(clock, is_bad, since, now, timedelta(seconds=rule.recovery_seconds))
+        recovery = timedelta(seconds=rule.recovery_seconds)
+        clock = advanced(clock, is_bad, since, now, recovery, dated=member.is_dated)
     return updated(
         copy, first_status_at=copy.first_status_at or (since if known else None), bad=clock,
         once_healthy=(

@@ -138,7 +138,7 @@ def _looked_at(rule: WorkloadFailover, group: WorkloadGroup, name: str, member: 
         if not known and rule.treat_unknown_as is UnknownAs.HOLD:
             break  # its health was never known: that is no failure
         is_bad = False if member.status is Health.HEALTHY else system_taint(member.status) == key or None
-        clock = advanced(state.clocks.get(key), is_bad, member.since, now, recovery)
+        clock = advanced(state.clocks.get(key), is_bad, member.since, now, recovery, dated=member.is_dated)
         if clock is not None:
             clocks[key] = clock
     after = updated(state, status=member.status, known=known, clocks=clocks)

@@ -163,13 +163,17 @@ def _started(rule: ZoneIsolation, group: ZoneGroup, state: ZoneState, now: datet
 
 
 def _watched(rule: ZoneIsolation, group: ZoneGroup, state: ZoneState, now: datetime) -> ZoneState:
-    """Remember since when the signals that may open the zone all call it healthy, and whether they saw it bad."""
+    """Remember since when the signals that may open the zone all call it healthy, and whether they saw it bad.
+
+    What they did not see without a break, as no source looked, was maybe bad: that counts from its end.
+    """
     isolation, names = state.isolation, rule.failback.signals
     if isolation is None or names is None:
         return state
     member = group.members.get(rule.target(isolation.zone))
-    good = member is not None and dissent_on(rule, member) is None
-    since = (isolation.recovered_since or now) if good else None
+    since = None
+    if member is not None and dissent_on(rule, member) is None:
+        since = max([isolation.recovered_since or now, *(member.signals[name].begun for name in names)])
     witnessed = isolation.witnessed or Health.UNHEALTHY in counting(names, member).values()
     if (since, witnessed) == (isolation.recovered_since, isolation.witnessed):
         return state

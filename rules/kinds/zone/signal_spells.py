@@ -1,6 +1,7 @@
 """How long each signal has called a zone bad: two have to agree for the whole toleration, not one for a blip of it.
 
-A signal without a recent observation waits, as windows do; one that says Healthy begins again.
+A signal without a recent observation waits, as windows do, and begins again where its source has not seen the zone bad
+all the time; one that says Healthy begins again.
 """
 
 from __future__ import annotations
@@ -44,6 +45,7 @@ def _ticked(rule: ZoneIsolation, member: Member, known: Mapping[str, Stopwatch],
         clock = known.get(name)
         if bad and clock is not None and runs(clock) and rule.treat_unknown_as is UnknownAs.UNHEALTHY:
             since = clock.seen  # from Unhealthy to Unknown and back is no break
-        if (new := advanced(clock, bad, since, at, NO_TIME)) is not None:
+        dated = bool(member.signals[name].source) and said is Health.UNHEALTHY
+        if (new := advanced(clock, bad, since, at, NO_TIME, dated=dated)) is not None:
             out[name] = new
     return dict(sorted(out.items()))

@@ -431,3 +431,45 @@ def test_a_yes_to_what_is_no_longer_wanted_is_forgotten() -> None:
     well = [look("a", "Healthy", 30, 30), look("b", "Healthy", 30, 0)]
     again = [look("a", "Unhealthy", 60, 60), look("a", "Unhealthy", 70.1, 60), look("b", "Healthy", 70.1, 0)]
     assert moves(asking, *ASKED, approved(29), *well, *again, until=90) == []
+
+
+# --- overflow ------------------------------------------------------------------------------------------------------
+
+FULL_HOME, FULL_AWAY = {"a": 100, "b": 0}, {"a": 0, "b": 100}
+
+
+def overflowing() -> dict[str, Any]:
+    return rule(overflow={}, failback={"backoff": {"factor": 1}})
+
+
+def test_overflow_begins_anew_where_the_primary_failed_again_unheard() -> None:
+    again = [look("a", "Unhealthy", 30, 25), look("b", "Healthy", 30, 0)]
+    late = [look("a", "Unhealthy", 36, 25), look("b", "Healthy", 36, 0)]
+    assert moves(overflowing(), *STANDS, BAD, *again) == []
+    assert moves(overflowing(), *STANDS, BAD, *again, *late) == [(36, FULL_AWAY)]
+
+
+def test_overflow_goes_on_where_the_primary_was_seen_bad_all_the_time() -> None:
+    after = [look("a", "Unhealthy", 30, 5), look("b", "Healthy", 30, 0)]
+    assert moves(overflowing(), *STANDS, BAD, *after) == [(30, FULL_AWAY)]
+
+
+def test_overflow_gives_nothing_back_to_a_primary_that_failed_again_unheard() -> None:
+    gone = [BAD, look("a", "Unhealthy", 15.1, 5), look("b", "Healthy", 15.1, 0), look("a", "Healthy", 50, 50)]
+    again = [look("a", "Healthy", 76, 75), look("b", "Healthy", 76, 0)]
+    late = [look("a", "Healthy", 96, 75), look("b", "Healthy", 96, 0)]
+    assert moves(overflowing(), *STANDS, *gone, *again) == [(15.1, FULL_AWAY)]
+    assert moves(overflowing(), *STANDS, *gone, *again, *late) == [(15.1, FULL_AWAY), (96, FULL_HOME)]
+
+
+def test_overflow_does_not_begin_anew_where_the_one_that_gets_more_was_not_seen() -> None:
+    after = [look("a", "Unhealthy", 30, 5), look("b", "Healthy", 30, 25)]
+    assert moves(overflowing(), *STANDS, BAD, *after) == [(30, FULL_AWAY)]
+
+
+def test_overflow_begins_anew_after_a_time_in_which_the_primary_was_unknown() -> None:
+    silent = look("a", "Unhealthy", 5, 5, stale=8)
+    again = [look("a", "Unhealthy", 30, 30), look("b", "Healthy", 30, 0)]
+    late = [look("a", "Unhealthy", 41, 30), look("b", "Healthy", 41, 0)]
+    assert moves(overflowing(), *STANDS, silent, *again) == []
+    assert moves(overflowing(), *STANDS, silent, *again, *late) == [(41, FULL_AWAY)]

@@ -88,3 +88,27 @@ def test_the_old_copy_is_purged_only_by_what_was_seen_of_the_others_since_its_gr
     early = [copy_look("m1", "Healthy", 120, 0), copy_look("m3", "Unhealthy", 120, 120)]
     assert after(*left, *early, until=200) == [(110, *act) for act in MOVED]
     assert after(*left, *early, copy_look("m1", "Healthy", 170, 0), until=200)[2:] == [(170, "Purge", "m2")]
+
+
+def test_a_copy_that_fell_silent_and_failed_again_unheard_has_its_whole_toleration_once_more() -> None:
+    def silent(at: float, since: float) -> Event:
+        return copy("m2", "Unhealthy", at=at, signal="watch", source="watch", since=moment(since), stale=60)
+
+    bad = [copy_look("m2", "Healthy", 0, 0), silent(10, 10)]
+    fresh = [look("m3", "Healthy", at, 0) for at in (400, 440, 491)]
+    again = [silent(400, 390), silent(440, 390)]
+    assert acts(rule(), *START, *bad, *again, *fresh, until=480) == []
+    assert acts(rule(), *START, *bad, *again, silent(491, 390), *fresh, until=495) == [(491, *act) for act in MOVED]
+    seen_bad = acts(rule(), *START, *bad, silent(400, 10), *fresh, until=420)
+    assert seen_bad == [(400, *act) for act in MOVED]
+
+
+def test_a_cluster_that_fell_silent_and_failed_again_unheard_has_its_whole_toleration_once_more() -> None:
+    def silent(at: float, since: float) -> Event:
+        return cluster("m2", "Unhealthy", at=at, signal="probe", source="probe", since=moment(since), stale=60)
+
+    fresh = [look("m3", "Healthy", at, 0) for at in (400, 440, 491)]
+    again = [silent(400, 390), silent(440, 390)]
+    assert acts(rule(), *START, silent(10, 10), *again, *fresh, until=480) == []
+    found = acts(rule(), *START, silent(10, 10), *again, silent(491, 390), *fresh, until=495)
+    assert found == [(491, *act) for act in MOVED]

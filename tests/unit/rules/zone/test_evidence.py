@@ -65,3 +65,24 @@ def test_a_zone_comes_back_only_when_it_is_seen_healthy_after_its_recovery() -> 
     assert undone(good) == []
     assert undone(good, look("a", "Unhealthy", 400, 305)) == []
     assert undone(good, look("a", "Healthy", 400, 300))[:1] == [400]
+
+
+def test_signals_of_the_way_back_that_saw_the_zone_fail_again_unheard_have_to_see_it_healthy_once_more() -> None:
+    isolated = [BAD, look("a", "Unhealthy", 111, 100), look("a", "Healthy", 300, 300)]
+    rule = zone_rule(failback={"signals": ["inside", "outside"]})
+
+    def undone(*events: list[Event]) -> list[float]:
+        return [step[0] for step in steps(said(rule, *start(), *isolated, *events)) if step[4] == "Fence"][1:]
+
+    again = look("a", "Healthy", 400, 395)
+    assert undone(again) == []
+    assert undone(again, look("a", "Healthy", 416, 395))[:1] == [416]
+    assert undone(look("a", "Healthy", 400, 300))[:1] == [400]
+
+
+def test_a_second_signal_that_was_silent_agrees_only_for_as_long_as_it_saw_the_zone_bad() -> None:
+    inside = [look("a", "Unhealthy", at, 100, "inside") for at in range(100, 150, 4)]
+    silent = seen("a", "Unhealthy", at=100, signals=("outside",), source="outside", since=moment(100), stale_seconds=8)
+    again, late = look("a", "Unhealthy", 128, 125, "outside"), look("a", "Unhealthy", 136, 125, "outside")
+    assert fences(*inside, silent, again) == []
+    assert fences(*inside, silent, again, late) == [136]
