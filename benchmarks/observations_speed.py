@@ -20,8 +20,7 @@ import nats
 from nats.js.api import AckPolicy, ConsumerConfig, DeliverPolicy, StreamConfig
 
 from benchmarks.beside_rulebook import in_ansible_rulebook
-from benchmarks.measure import Result
-from benchmarks.rest_speed import cpu
+from benchmarks.measure import Result, cpu
 from benchmarks.scaling_speed import TAKEN, reactor
 from bus import subjects
 from bus.embedded import EmbeddedServer

@@ -16,8 +16,8 @@ from pathlib import Path
 import aiohttp
 
 from benchmarks import rest_speed
-from benchmarks.measure import Result, spread
-from benchmarks.rest_speed import cpu, rss_mb
+from benchmarks.measure import Result, cpu, spread
+from benchmarks.rest_speed import rss_mb
 from benchmarks.world import until
 from bus.embedded import EmbeddedServer
 from bus.jetstream import JetStreamBus

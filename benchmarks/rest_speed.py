@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import tempfile
 from contextlib import AsyncExitStack
 from pathlib import Path
 
-from benchmarks.measure import Result
+from benchmarks.measure import Result, cpu
 from benchmarks.scaling_speed import reactor
 from benchmarks.world import world
 from bus.embedded import EmbeddedServer
@@ -76,12 +75,6 @@ async def _started(rules: int) -> tuple[float, float]:
             seconds = cpu(running.pid)
             await asyncio.sleep(3)
             return seconds, rss_mb(running.pid)
-
-
-def cpu(pid: int) -> float:
-    """Seconds of processor time that a process has used."""
-    fields = Path(f"/proc/{pid}/stat").read_text("utf-8").rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def rss_mb(pid: int) -> float:

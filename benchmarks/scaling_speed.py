@@ -16,10 +16,12 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import aiohttp
 
-from benchmarks.measure import Result
+from benchmarks.held import held, why_not
+from benchmarks.measure import Result, cpu
 from benchmarks.world import NAMESPACE, until
 from bus import subjects
 from bus.embedded import EmbeddedServer
@@ -63,19 +65,26 @@ RULE = """
 
 async def scaling() -> Result:
     """Facts that change nothing, as fast as they are taken; then waves in which every route is moved."""
-    figures: dict[str, object] = {"routes": ROUTES, "facts": FACTS, "actions": ROUTES * WAVES}
+    figures: dict[str, Any] = {"routes": ROUTES, "facts": FACTS, "actions": ROUTES * WAVES}
     for reactors in FLEETS:
         figures[f"reactors_{reactors}"] = await _measured(reactors)
     alone = figures["reactors_1"]
-    assert isinstance(alone, dict)
     for reactors in FLEETS[1:]:
         these = figures[f"reactors_{reactors}"]
-        assert isinstance(these, dict)
         figures[f"ratio_{reactors}_to_1"] = {name: round(these[name] / alone[name], 2) for name in alone}
-    return Result("scaling", "1, 2 and 4 reactors over one bus on one machine", figures)
+    figures["held_to_a_third_of_a_core"] = why_not() or await _held()
+    bars = {"ratio_to_1.cpu_us": "≤ 1.15", "share_max": "≤ 0.6", "held_to_a_third_of_a_core.ratio": "≥ 1.6"}
+    return Result("scaling", "1, 2 and 4 reactors over one bus on one machine", figures, bars)
 
 
-async def _measured(reactors: int) -> dict[str, float]:
+async def _held() -> dict[str, float]:
+    """Facts a second where each reactor has a third of a core, and the machine more than they can use."""
+    one, two = [(await _measured(reactors, cores=1 / 3))["facts_per_second"] for reactors in (1, 2)]
+    return {"reactors_1": one, "reactors_2": two, "ratio": round(two / one, 2)}
+
+
+async def _measured(reactors: int, *, cores: float | None = None) -> dict[str, float]:
+    """`cores`: to how many each is held, and then only facts are told."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         async with AsyncExitStack() as stack:
@@ -87,12 +96,21 @@ async def _measured(reactors: int) -> dict[str, float]:
             )
             server = await stack.enter_async_context(EmbeddedServer(folder / "nats"))
             starts = (reactor(folder, f"r{number}", server.url) for number in range(reactors))
-            urls = [(await stack.enter_async_context(start)).url for start in starts]
+            running = [await stack.enter_async_context(start) for start in starts]
             bus = await stack.enter_async_context(JetStreamBus.connect(server.url, name="bench"))
             session = await stack.enter_async_context(aiohttp.ClientSession())
-            told = Load(bus, emulator, session, urls)
+            told = Load(bus, emulator, session, [one.url for one in running])
             await told.known()
-            return {"facts_per_second": await told.facts(), "actions_per_second": await told.actions()}
+            if cores is not None:
+                for one in running:
+                    stack.enter_context(held(one.pid, cores))
+                return {"facts_per_second": await told.facts()}
+            before, taken = sum(cpu(one.pid) for one in running), await told.taken()
+            figures = {"facts_per_second": await told.facts()}
+            used = sum(cpu(one.pid) for one in running) - before
+            shares = [new - old for new, old in zip(await told.taken(), taken, strict=True)]
+            figures |= {"cpu_us": round(used / FACTS * 1e6, 1), "share_max": round(max(shares) / sum(shares), 2)}
+            return figures | {"actions_per_second": await told.actions()}
 
 
 class Load:
@@ -116,11 +134,11 @@ class Load:
 
     async def facts(self) -> float:
         """Facts decided on in a second, from the first one told to the last one taken."""
-        before = await self._taken()
+        before = sum(await self.taken())
         began = time.perf_counter()
         for start in range(0, FACTS, ROUTES):
             await self._say([f"app{n % ROUTES}" for n in range(start, start + ROUTES)])
-        while await self._taken() - before < FACTS:
+        while sum(await self.taken()) - before < FACTS:
             await asyncio.sleep(0.02)
         return round(FACTS / (time.perf_counter() - began), 1)
 
@@ -136,9 +154,10 @@ class Load:
     def _moved(self) -> int:
         return len(self._emulator.writes.effective("trafficsplits", manager="alert-reactor"))
 
-    async def _taken(self) -> float:
+    async def taken(self) -> list[float]:
+        """How many facts each reactor has decided on."""
         texts = [await (await self._session.get(f"{url}/metrics")).text() for url in self._urls]
-        return sum(float(found) for text in texts for found in TAKEN.findall(text))
+        return [sum(float(found) for found in TAKEN.findall(text)) for text in texts]
 
     async def _say(self, services: Sequence[str], status: Health = Health.HEALTHY) -> None:
         at, messages = Clock().now(), []

@@ -12,8 +12,7 @@ from datetime import timedelta
 
 import aiohttp
 
-from benchmarks.measure import Result, spread
-from benchmarks.rest_speed import cpu
+from benchmarks.measure import Result, cpu, spread
 from benchmarks.scaling_speed import TAKEN
 from benchmarks.webhook_speed import bare_publishes
 from benchmarks.world import World, world

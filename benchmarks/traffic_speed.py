@@ -7,8 +7,7 @@ import time
 
 import aiohttp
 
-from benchmarks.measure import Result, spread
-from benchmarks.rest_speed import cpu
+from benchmarks.measure import Result, cpu, spread
 from benchmarks.world import NAMESPACE, RULES, until, world
 from reactor.demo.kube import Delay, Fault
 from reactor.settings.model import Settings

@@ -18,8 +18,8 @@ import aiohttp
 import nats
 from nats.aio.msg import Msg
 
-from benchmarks.measure import Result, spread
-from benchmarks.rest_speed import cpu, rss_mb
+from benchmarks.measure import Result, cpu, spread
+from benchmarks.rest_speed import rss_mb
 from benchmarks.scaling_speed import Running, reactor
 from benchmarks.world import until
 from bus import subjects
