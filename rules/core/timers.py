@@ -48,7 +48,7 @@ def advanced(
     if is_bad:
         if dated and clock is not None and clock.waiting_since is not None and clock.healthy_since is None:
             # It may have been good while it was not known, unless it has been seen bad since before.
-            return Stopwatch(since, since) if since > clock.waiting_since else _running(clock, since)
+            return Stopwatch(since, since) if since > clock.seen else _running(clock, since)
         return _running(clock, since)
     if clock is None or (is_bad is False and now >= since + recovery):
         return None

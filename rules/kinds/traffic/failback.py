@@ -75,9 +75,8 @@ def way_back(rule: TrafficFailover, primary: BackendView, flap: Flap, now: datet
         missing = [name for name in names if not _says_healthy(member.signals.get(name), now)]
         if missing:
             return Way(held=(Held.TARGET_UNKNOWN, f"{primary.service}: {', '.join(missing)} does not say Healthy"))
-        if mode is not FailbackMode.TRIAL:
-            recovery = timedelta(seconds=rule.recovery_seconds)
-            at = max(at, *(member.signals[name].begun + recovery for name in names))
+        recovery = timedelta(seconds=rule.recovery_seconds)
+        at = max(at, *(member.signals[name].begun + recovery for name in names))
     if now < at:
         held = (Held.BACKING_OFF, traffic_backoff.why(primary.service, flap, at)) if flap.failures else None
         return Way(since=at, held=held)
@@ -93,12 +92,16 @@ def _says_healthy(signal: Signal | None, now: datetime) -> bool:
     return not stale and signal is not None and signal.status is Health.HEALTHY
 
 
-def needs(rule: TrafficFailover, target: str, since: datetime) -> tuple[Evidence, ...]:
-    """What has to be seen for a return by signals of its own, or for the begin of a trial."""
+def needs(rule: TrafficFailover, target: str, member: Member, since: datetime) -> tuple[Evidence, ...]:
+    """What has to be seen for a return by signals of its own, or for the begin of a trial.
+
+    A primary whose health is not known without traffic is tried all the same; one that was Healthy has to be so still.
+    """
     names = rule.failback.signals
     if names is not None:
         return (Evidence(target, healthy=True, since=since, signals=len(names), names=names),)
-    return () if by_trial(rule) else (Evidence(target, healthy=True, since=since),)
+    known = member.status is not Health.UNKNOWN
+    return (Evidence(target, healthy=True, since=since),) if known or not by_trial(rule) else ()
 
 
 # What is taken note of, as it is heard.

@@ -211,7 +211,13 @@ def _stretches(before: Mapping[str, BackendStretch], causes: Sequence[BackendVie
     """Since when these are as they are, by service; while one is Unknown, how it was before."""
     members = {one.service: one.member for one in causes if one.member is not None}
     known = {name: one for name, one in members.items() if one.status is not Health.UNKNOWN}
-    return {**before, **{name: BackendStretch(one.status, one.since) for name, one in known.items()}}
+    return {**before, **{name: BackendStretch(one.status, _since(one)) for name, one in known.items()}}
+
+
+def _since(member: Member) -> datetime:
+    """By its window, where it has one: that follows which of its signals have seen it so, one after the other."""
+    window, healthy = member.window, member.status is Health.HEALTHY
+    return window.since if window is not None and window.healthy is healthy else member.since
 
 
 def _unbroken(before: Spill, causes: Sequence[BackendView]) -> Spill:
@@ -298,7 +304,7 @@ def evidence(
         if member is None or backend.assumed is not None or asked.get(backend.service) == stands[backend.service]:
             continue
         if backend is primary and way is not None and way.due:
-            yield from traffic_way_back.needs(rule, backend.target, due)
+            yield from traffic_way_back.needs(rule, backend.target, member, due)
         elif member.status is not Health.UNKNOWN:
             healthy = member.status is Health.HEALTHY
             yield Evidence(backend.target, healthy=healthy, since=max(due, member.since))

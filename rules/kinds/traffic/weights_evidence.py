@@ -69,5 +69,7 @@ def _of_way_back(
     if trial is not None:
         yield Evidence(primary.target, healthy=True, since=traffic_way_back.ends(rule, trial))
         return
+    if primary.member is None:
+        return
     way = traffic_way_back.way_back(rule, primary, flap, now)
-    yield from traffic_way_back.needs(rule, primary.target, way.since or now)
+    yield from traffic_way_back.needs(rule, primary.target, primary.member, way.since or now)

@@ -473,3 +473,51 @@ def test_overflow_begins_anew_after_a_time_in_which_the_primary_was_unknown() ->
     late = [look("a", "Unhealthy", 41, 30), look("b", "Healthy", 41, 0)]
     assert moves(overflowing(), *STANDS, silent, *again) == []
     assert moves(overflowing(), *STANDS, silent, *again, *late) == [(41, FULL_AWAY)]
+
+
+def test_overflow_begins_anew_where_no_signal_has_seen_the_primary_bad_all_the_time() -> None:
+    """The first signal says nothing after 8; the second one sees it well from 9 to 14, and then bad."""
+    second = [
+        look("a", status, moment, since, signal="other", source="other")
+        for status, moment, since in (("Healthy", 0, 0), ("Healthy", 9, 9), ("Unhealthy", 16, 15))
+    ]
+    bad = [BAD, look("a", "Unhealthy", 8, 5), *second, look("b", "Healthy", 16, 0)]
+    late = [look("a", "Unhealthy", 26, 15, signal="other", source="other"), look("b", "Healthy", 26, 0)]
+    assert moves(overflowing(), *STANDS, *bad) == []
+    assert moves(overflowing(), *STANDS, *bad, *late) == [(26, FULL_AWAY)]
+
+
+# --- a trial -------------------------------------------------------------------------------------------------------
+
+TRIED = {"a": 10, "b": 90}
+
+
+def tried(**keys: Any) -> dict[str, Any]:
+    trial = {"mode": "Trial", "trial": {"percent": 10, "seconds": 10}, "backoff": {"factor": 1}}
+    return rule(failback=trial | keys)
+
+
+LEFT = [BAD, look("a", "Unhealthy", 15.1, 5), look("b", "Healthy", 15.1, 0)]
+LEFT_AT = (15.1, AWAY)
+
+
+def test_a_trial_of_what_was_healthy_waits_for_a_look_from_when_it_is_due() -> None:
+    good = look("a", "Healthy", 50, 50)
+    assert moves(tried(), *STANDS, *LEFT, good, until=75) == [LEFT_AT]
+    seen_again = [look("a", "Healthy", 71, 50), look("b", "Healthy", 71, 0)]
+    assert moves(tried(), *STANDS, *LEFT, good, *seen_again, until=75) == [LEFT_AT, (71, TRIED)]
+    assert moves(tried(), *STANDS, *LEFT, good, look("a", "Unhealthy", 71, 52), until=75) == [LEFT_AT]
+
+
+def test_a_trial_of_what_needs_traffic_to_be_known_waits_for_no_look() -> None:
+    unknown = look("a", "Unknown", 50, 50)
+    assert moves(tried(), *STANDS, *LEFT, unknown, until=75) == [LEFT_AT, (70, TRIED)]
+
+
+def test_a_trial_waits_for_the_whole_recovery_of_its_signals_where_they_failed_again_unheard() -> None:
+    good = look("a", "Healthy", 50, 50)
+    again = [look("a", "Healthy", 76, 75), look("b", "Healthy", 76, 0)]
+    late = [look("a", "Healthy", 96, 75), look("b", "Healthy", 96, 0)]
+    signals = tried(signals=["probe"])
+    assert moves(signals, *STANDS, *LEFT, good, *again, until=90) == [LEFT_AT]
+    assert moves(signals, *STANDS, *LEFT, good, *again, *late, until=99) == [LEFT_AT, (96, TRIED)]
