@@ -307,4 +307,12 @@ def evidence(
             yield from traffic_way_back.needs(rule, backend.target, member, due)
         elif member.status is not Health.UNKNOWN:
             healthy = member.status is Health.HEALTHY
-            yield Evidence(backend.target, healthy=healthy, since=max(due, member.since))
+            yield Evidence(backend.target, healthy=healthy, since=max(due, _borne_until(rule, member)))
+
+
+def _borne_until(rule: TrafficFailover, member: Member) -> datetime:
+    """What turned bad while another change was waited for has its whole toleration."""
+    window = member.window
+    if window is None or window.healthy or member.status is Health.HEALTHY:
+        return member.since
+    return max(member.since, window.since + timedelta(seconds=rule.toleration_seconds))

@@ -43,7 +43,8 @@ def evidence(
         if member is None or (backend.assumed is not None and wanted):
             continue
         target = backend.target
-        if flap is not None and backend.service == home and wanted > backend.weight:
+        last = desired.because == Because.ALL_DOWN and not backend.healthy_now
+        if flap is not None and backend.service == home and wanted > backend.weight and not last:
             yield from _of_way_back(rule, group, backend, flap, now)
         elif backend.weight > 0 and wanted == 0 and member.settled is False and desired.because not in HOME:
             yield Evidence(target, healthy=False, since=member.settled_at or member.since)

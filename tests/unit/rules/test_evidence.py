@@ -521,3 +521,22 @@ def test_a_trial_waits_for_the_whole_recovery_of_its_signals_where_they_failed_a
     signals = tried(signals=["probe"])
     assert moves(signals, *STANDS, *LEFT, good, *again, until=90) == [LEFT_AT]
     assert moves(signals, *STANDS, *LEFT, good, *again, *late, until=99) == [LEFT_AT, (96, TRIED)]
+
+
+@pytest.mark.parametrize(
+    "failback", [{"signals": ["probe"]}, {"mode": "Trial"}, {"mode": "Trial", "signals": ["probe"]}]
+)
+def test_a_way_back_of_its_own_does_not_stop_what_is_to_be_done_when_all_are_down(failback: dict[str, Any]) -> None:
+    down = [look("b", "Unhealthy", 40, 40), look("a", "Unhealthy", 50.1, 5), look("b", "Unhealthy", 50.2, 40)]
+    found = moves(rule(failback=failback, onAllDown="Primary"), *STANDS, *LEFT, *down, until=60)
+    assert found == [LEFT_AT, (50.2, HOME)]
+
+
+def test_overflow_leaves_what_fails_while_another_change_is_waited_for_only_after_its_toleration() -> None:
+    three = overflowing() | {"backends": backends("a", "b", "c")}
+    stands = [route({"a": 0, "b": 100, "c": 0}), look("a", "Unhealthy", 0, -50), look("b", "Healthy", 0, 0)]
+    change = [look("c", "Unhealthy", 0, 0), look("c", "Healthy", 20, 20), look("b", "Unhealthy", 25, 25)]
+    early = [look("b", "Unhealthy", 31, 25), look("c", "Healthy", 31, 20)]
+    late = [look("b", "Unhealthy", 36, 25), look("c", "Healthy", 36, 20)]
+    assert moves(three, *stands, *change, *early) == []
+    assert moves(three, *stands, *change, *early, *late) == [(36, {"a": 0, "b": 0, "c": 100})]
