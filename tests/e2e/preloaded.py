@@ -10,6 +10,7 @@ from tests.chaos.member import load_everything
 
 load_everything()
 for command in COMMANDS:
-    import_module(f"reactor.cli.{FILES.get(command, command)}")
+    name = command.replace("-", "_")
+    import_module(f"reactor.cli.{FILES.get(name, name)}")
 gc.collect()
 gc.freeze()  # what is shared with the forked stays shared
