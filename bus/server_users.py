@@ -30,6 +30,20 @@ def configuration(users: Iterable[Permissions], login: Login = "password") -> st
     return "\n".join([line for line in lines if line] + ["  ]", "}"]) + "\n"
 
 
+def listed(users: Iterable[Permissions], login: Login = "password") -> list[dict[str, object]]:
+    """Give the users as data: name, purpose, `bus.inboxPrefix`, what each logs in with, and the subjects.
+
+    `allowResponses` is in it only for a user that answers requests: answers per request, and seconds."""
+    return [
+        {
+            "user": one.user, "why": one.why, "inboxPrefix": one.inbox, login: f"${_variable(one, login)}",
+            "publish": list(one.publish), "subscribe": list(one.subscribe),
+        }
+        | ({"allowResponses": {"max": ANSWERS, "expiresSeconds": ANSWER_SECONDS}} if _answers(one) else {})
+        for one in users
+    ]  # fmt: skip
+
+
 def nsc_commands(users: Iterable[Permissions]) -> str:
     """Give a shell script that adds these users to the account that nsc works on, each with a signing key that has the
     permissions: in the user's own JWT they would be longer than a server's control line may be (4 KiB)."""
@@ -45,10 +59,13 @@ def nsc_commands(users: Iterable[Permissions]) -> str:
 
 
 def _identity(one: Permissions, login: Login) -> str:
-    variable = one.user.upper().replace("-", "_")
     if login == "nkey":
-        return f"nkey: $NATS_NKEY_{variable}"
-    return f'user: "{one.user}", password: $NATS_PASSWORD_{variable}'
+        return f"nkey: ${_variable(one, login)}"
+    return f'user: "{one.user}", password: ${_variable(one, login)}'
+
+
+def _variable(one: Permissions, login: Login) -> str:
+    return f"NATS_{login.upper()}_{one.user.upper().replace('-', '_')}"
 
 
 def _answers(one: Permissions) -> bool:

@@ -38,7 +38,7 @@ def approve(asker: Asker, rule: str, object_: str | None) -> None:
         def make(at: datetime) -> Approve:
             return Approve(rule=rule, object=about(group), request=request_of(group), **asker.words(at))
 
-        finish(send(asker, make, lambda groups, at: approval_seen(groups, group, at)))
+        finish(asker, send(asker, make, lambda groups, at: approval_seen(groups, group, at)))
 
 
 @click.command()
@@ -69,7 +69,7 @@ def reject(asker: Asker, rule: str, object_: str | None, for_: float) -> None:
             words = {**asker.words(at), "for_seconds": for_}
             return Reject(rule=rule, object=about(group), request=request_of(group), **words)
 
-        finish(send(asker, make, lambda groups, at: rejection_seen(groups, group, at)))
+        finish(asker, send(asker, make, lambda groups, at: rejection_seen(groups, group, at)))
 
 
 def _waiting(groups: Iterable[Group], rule: str, object_: str | None) -> Group:

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from bus.messages import Observation
+from bus.messages import DecisionRecord, Observation
 from reactor.cli.shared.known_rules import told_rules
 from reactor.cli.shared.options import bus_option, output_option
 from reactor.cli.shared.outcome import told
-from reactor.cli.shared.printing import printed, say, warn
+from reactor.cli.shared.printing import Row, as_table, as_yaml, printed, say, warn
 from reactor.runtime.visible import visible
 from reactor.settings import model as settings_
 from reactor.settings.model import BusSettings, Settings
@@ -76,10 +76,11 @@ def verify(config: Path | None, rules: tuple[str, ...], bus: str | None, output:
     "-c", "--config", type=click.Path(path_type=Path, dir_okay=False), envvar="REACTOR_CONFIG", help="Settings file."
 )
 @bus_option()
-def export(config: Path | None, bus: str | None) -> None:
-    """Print all decision records, one JSON object a line.
+@output_option("json", "yaml", "table", about="Output format. json: one object a line; table: without facts and state.")
+def export(config: Path | None, bus: str | None, output: str) -> None:
+    """Print all decision records: as JSON, one object a line.
 
-    The output is for `reactor replay --file`, and for archives.
+    The JSON output is for `reactor replay --file`, and for archives.
 
     Exit code: 0; 1 if no bus is named and none runs here, or it has no streams of a reactor; 3 if the bus cannot be
     reached.
@@ -88,16 +89,30 @@ def export(config: Path | None, bus: str | None) -> None:
         from reactor.process.session import address
 
         settings = settings_.load(config)
-        asyncio.run(_export(settings.bus, address(settings.bus, bus)))
+        asyncio.run(_export(settings.bus, address(settings.bus, bus), output))
 
 
-async def _export(settings: BusSettings, url: str | Sequence[str]) -> None:
+async def _export(settings: BusSettings, url: str | Sequence[str], output: str) -> None:
     from bus.topology import DECISIONS
     from reactor.process.session import connected
 
+    rows: list[Row] = []
     async with connected(settings, url, "audit", patience=PATIENCE) as bus:
         async for one in stored(bus, DECISIONS, unreadable=warn):
-            click.echo(one.model_dump_json())
+            if output == "json":
+                click.echo(one.model_dump_json())
+            elif output == "yaml":
+                say(f"---\n{as_yaml(one.model_dump(mode='json'))}")
+            elif isinstance(one, DecisionRecord):
+                rows.append(_row(one))
+    if output == "table":
+        say(as_table(rows) if rows else "no decision records")
+
+
+def _row(one: DecisionRecord) -> Row:
+    actions = [str(action.get("action", "")) for action in one.actions]
+    at = one.decided_at.isoformat(timespec="milliseconds")
+    return {"at": at, "rule": one.rule, "object": one.object, "actions": actions, "held": one.held}
 
 
 async def _verify(settings: Settings, url: str | Sequence[str], rules: RuleSet, signer: Signer | None) -> AuditVerdict:

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from bus.permissions import PEOPLE, ROLES, of_person, of_role, of_source
-from bus.server_users import Login, configuration, nsc_commands
+from bus.server_users import Login, configuration, listed, nsc_commands
 from reactor.cli.shared.options import bus_option, output_option
 from reactor.cli.shared.outcome import told
-from reactor.cli.shared.printing import as_json, as_tables, as_yaml, say
+from reactor.cli.shared.printing import as_json, as_tables, as_yaml, printed, say
 from reactor.settings import model as settings_
 from reactor.settings.model import BusSettings
 
@@ -138,8 +138,9 @@ def status(config: Path | None, url: str | None, output: str) -> None:
     default="password",
     help="What users log in with. jwt: prints commands of nsc. Default: password.",
 )
+@output_option("text", "json", "yaml", about="Output format. text: for nats-server, or for nsc.")
 def permissions(
-    roles: tuple[str, ...], people: tuple[tuple[str, str], ...], sources: tuple[str, ...], login: str
+    roles: tuple[str, ...], people: tuple[tuple[str, str], ...], sources: tuple[str, ...], login: str, output: str
 ) -> None:
     """Print a nats-server configuration with users.
 
@@ -150,6 +151,8 @@ def permissions(
     A person with a user of their own can give commands in that name only. The server enforces it, and the audit records
     the name.
 
+    With -o json or yaml, the command prints the same users and permissions as data, for other tools.
+
     \b
     reactor bus permissions --role reactor --person ann=operator --source backup-check > users.conf
 
@@ -157,6 +160,11 @@ def permissions(
     """
     names = roles or (() if sources or people else ("reactor", *PEOPLE))
     users = [*map(of_role, names), *(of_person(*one) for one in people), *map(of_source, sources)]
+    if output != "text":
+        if login == "jwt":
+            raise click.UsageError("--login jwt prints commands of nsc: it has no -o json and no -o yaml")
+        say(printed({"users": listed(users, _given(login))}, output))
+        return
     click.echo(nsc_commands(users) if login == "jwt" else configuration(users, _given(login)), nl=False)
 
 

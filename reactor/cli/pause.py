@@ -45,7 +45,7 @@ def pause(asker: Asker, pattern: str, for_: float | None) -> None:
         def make(at: datetime) -> Pause:
             return Pause(rule=pattern, for_seconds=for_, **asker.words(at))
 
-        finish(send(asker, make, lambda found, at: pause_seen(found, make(at))))
+        finish(asker, send(asker, make, lambda found, at: pause_seen(found, make(at))))
 
 
 @click.command()
@@ -63,7 +63,7 @@ def resume(asker: Asker, pattern: str) -> None:
         groups = _meant(look(asker.settings, asker.bus_url), pattern)
         asker.confirmed(pause_plan("resume", pattern, groups))
         seen = partial(resumption_seen, pattern=pattern)
-        finish(send(asker, lambda at: Resume(rule=pattern, **asker.words(at)), seen))
+        finish(asker, send(asker, lambda at: Resume(rule=pattern, **asker.words(at)), seen))
 
 
 def _meant(groups: Iterable[Group], pattern: str) -> list[Group]:

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from reactor.cli.shared.options import Seconds, bus_option
+from reactor.cli.shared.options import Seconds, bus_option, output_option
 from reactor.cli.shared.outcome import told
-from reactor.cli.shared.printing import say, warn
+from reactor.cli.shared.printing import printed, say, warn
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from reactor.settings.model import Settings
     from reactor.workbench.support.bundle import File
@@ -24,7 +24,7 @@ PARTS = {
     "doctor.json": ["doctor", "-o", "json"],
     "members.json": ["members", "-o", "json"],
     "status.json": ["status", "-o", "json"],
-    "bus.txt": ["bus", "info"],
+    "bus.json": ["bus", "status", "-o", "json"],
     "decisions.jsonl": ["audit", "export"],
 }
 """The commands whose output is a file of the bundle. All but `version` take `--config` and `--bus`."""
@@ -50,13 +50,15 @@ PARTS = {
     "--timeout", type=Seconds(1, 600), default=10.0, show_default=True, metavar="SECONDS",
     help="Time limit of each request for --health.",
 )  # fmt: skip
+@output_option("text", "json", "yaml")
 def support_bundle(
-    config: Path | None, bus: str | None, output_file: Path, logs: tuple[Path, ...], health: str | None, timeout: float
-) -> None:
+    config: Path | None, bus: str | None, output_file: Path, logs: tuple[Path, ...], health: str | None, timeout: float,
+    output: str,
+) -> None:  # fmt: skip
     """Collect what a person needs to help you, in one file.
 
-    The file is a .tar.gz with the settings, the rule files, the output of version, doctor, members, status, bus info
-    and audit export, and /readyz and /metrics of a reactor. The command changes nothing.
+    The file is a .tar.gz with the settings, the rule files, the output of version, doctor, members, status, bus
+    status and audit export, and /readyz and /metrics of a reactor. The command changes nothing.
 
     Passwords, tokens, keys and the values of HTTP headers are replaced by ***. Names of targets, labels of alerts and
     comments of people are not: look through the file before you send it.
@@ -78,8 +80,16 @@ def support_bundle(
                 warn(f"{file.name}: {file.problem}")
         redactor = Redactor.of(settings, *_embedded(settings), bus or "")
         _write(output_file, packed(found, redactor, Clock().now()))
+    say(_told(output_file, found) if output == "text" else printed(_data(output_file, found), output))
+
+
+def _told(bundle: Path, found: Sequence[File]) -> str:
     missing = sum(bool(file.problem) for file in found)
-    say(f"{output_file}: {len(found)} files" + (f", {missing} of them incomplete" if missing else ""))
+    return f"{bundle}: {len(found)} files" + (f", {missing} of them incomplete" if missing else "")
+
+
+def _data(bundle: Path, found: Sequence[File]) -> dict[str, object]:
+    return {"bundle": str(bundle), "files": [{"name": file.name, "problem": file.problem} for file in found]}
 
 
 def _collected(

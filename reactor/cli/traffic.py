@@ -141,7 +141,7 @@ def _command(asker: Asker, rule: str, object_: str | None, make: Callable[[datet
         )
         objects = {group.object for group in groups}
         word = send(asker, make, lambda found, at: _followed(found, rule, objects, at))
-    finish(word)
+    finish(asker, word)
     if word is not None and "refused" in word:
         sys.exit(1)
 

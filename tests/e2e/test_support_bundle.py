@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import tarfile
 from pathlib import Path
@@ -19,7 +20,7 @@ PROBE = f"""
   target: custom/probe
   headers: {{X-Api-Key: {SECRET}}}
 """
-WHOLE = {"version.json", "doctor.json", "members.json", "status.json", "bus.txt", "decisions.jsonl", "readyz.json",
+WHOLE = {"version.json", "doctor.json", "members.json", "status.json", "bus.json", "decisions.jsonl", "readyz.json",
          "metrics.txt", "settings.yaml", "rules/rules.yaml", "logs/reactor.log", "CONTENTS.txt"}  # fmt: skip
 
 
@@ -38,9 +39,11 @@ async def test_a_bundle_has_everything_but_the_secrets(shop: Shop, reactor: Make
         shop.endpoints("cart", ready=0)
         service.log.write_text(service.log.read_text() + f"says {SECRET}\n")
         bundle = service.folder / "support.tar.gz"
-        words = ("support-bundle", "--output-file", str(bundle), "--log", str(service.log))
+        words = ("support-bundle", "-o", "json", "--output-file", str(bundle), "--log", str(service.log))
         code, said = await service.answered(*words)
         assert code == 0, said
+        files = {one["name"]: one["problem"] for one in json.loads(said[said.index("{") :])["files"]}
+        assert {name for name, problem in files.items() if problem} == {"doctor.json"}  # that Prometheus is not there
         assert bundle.stat().st_mode & 0o777 == 0o600
         texts = unpacked(bundle)
         assert texts.keys() == WHOLE
@@ -50,7 +53,7 @@ async def test_a_bundle_has_everything_but_the_secrets(shop: Shop, reactor: Make
         assert "reactor_bus_up 1.0" in texts["metrics.txt"]
         assert "X-Api-Key: '***'" in texts["rules/rules.yaml"]
         assert '"cart"' in texts["status.json"]
-        assert "doctor.json: exit code 1" in texts["CONTENTS.txt"]  # that Prometheus is not there
+        assert "doctor.json: exit code 1" in texts["CONTENTS.txt"]
 
         before = bundle.read_bytes()
         code, said = await service.answered(*words)

@@ -13,6 +13,13 @@ from reactor.cli.main import COMMANDS, cli
 from reactor.cli.shared.old_names import OLD
 
 ROOT = Path(__file__).parents[2]
+WITHOUT_OUTPUT = {
+    "init": "it writes rule files; -o FILE is the old name of --output-file",
+    "demo": "its output is a story that goes on until Ctrl-C",
+    "run": "its output is the log, with a format of its own: logFormat",
+    "watch": "its output is a screen with keys",
+}
+"""Commands without `-o`, and why."""
 GLOSSARY = ROOT / "docs" / "glossary.md"
 PAGES = [
     ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md",
@@ -52,6 +59,31 @@ def test_a_command_in_a_sentence_exists_with_its_options(path: Path) -> None:
 def test_the_glossary_has_all_commands_as_help_has_them() -> None:
     rows = re.findall(r"^\| `reactor ([a-z-]+)` \| (.+) \|$", GLOSSARY.read_text("utf-8"), re.MULTILINE)
     assert rows == list(COMMANDS.items())
+
+
+def leaves(command: click.Command, path: tuple[str, ...] = ()) -> Iterator[tuple[str, click.Command]]:
+    """Each command that does something, with its name."""
+    if not isinstance(command, click.Group):
+        yield " ".join(path), command
+        return
+    for name in command.list_commands(click.Context(command)):
+        inner = command.get_command(click.Context(command), name)
+        assert inner is not None
+        yield from leaves(inner, (*path, name))
+
+
+def formats(command: click.Command) -> set[str]:
+    """The formats of `-o`, as `--help` lists them; empty: it has none."""
+    for option in command.params:
+        if "-o" in option.opts and "--output" in option.opts and not getattr(option, "hidden", False):
+            return set(re.findall(r"[a-z]+", option.make_metavar(click.Context(command))))
+    return set()
+
+
+def test_every_command_prints_json_and_yaml_or_has_a_reason() -> None:
+    found = dict(leaves(cli))
+    assert {name for name, command in found.items() if not formats(command) >= {"json", "yaml"}} == {*WITHOUT_OUTPUT}
+    assert all(formats(command) <= {"table", "text", "json", "yaml", "github", "helm"} for command in found.values())
 
 
 def test_what_does_not_exist_is_found() -> None:

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bus.characters import all_seen
-from reactor.cli.shared.options import bus_option
+from reactor.cli.shared.options import bus_option, output_option
 from reactor.cli.shared.outcome import told
-from reactor.cli.shared.printing import say, warn
+from reactor.cli.shared.printing import printed, say, warn
 from reactor.runtime.clock import Clock
 from reactor.runtime.visible import visible
 from reactor.settings import model as settings_
@@ -44,12 +44,15 @@ class Asker:
     by: str
     comment: str
     yes: bool
+    output: str
+    """`text`, `json` or `yaml`. With the last two, stdout has only the result: plan and question go to stderr."""
 
     def confirmed(self, plan: str) -> None:
-        """Show what would be done, and ask. Ends the command where the answer is no."""
-        say(plan)
+        """Print the plan, and ask. Ends the command with exit code 1 if the answer is no."""
+        aside = self.output != "text"
+        say(plan, err=aside)
         if not self.yes:
-            click.confirm("Do it?", abort=True)
+            click.confirm("Do it?", abort=True, err=aside)
 
     def words(self, at: datetime) -> dict[str, Any]:
         """What every command says of its origin."""
@@ -82,16 +85,18 @@ def asking(command: Callable[..., None]) -> Callable[..., None]:
         help="Your name. Your user on the bus is recorded too.",
     )
     @click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+    @output_option("text", "json", "yaml")
     @functools.wraps(command)
     def with_asker(
-        config: Path | None, bus: str | None, rules: tuple[str, ...], comment: str, by: str, *, yes: bool, **more: Any
-    ) -> None:
+        config: Path | None, bus: str | None, rules: tuple[str, ...], comment: str, by: str, output: str, *, yes: bool,
+        **more: Any,
+    ) -> None:  # fmt: skip
         if not comment.strip():
             raise click.BadParameter("give a reason: the audit records it", param_hint="--comment")
         _refuse_unseen({"--comment": comment.strip(), "--by": by, **more})
         with told():
             settings = settings_.load(config, **({"rule_files": rules} if rules else {}))
-        command(Asker(settings, bus, by, comment.strip(), yes), **more)
+        command(Asker(settings, bus, by, comment.strip(), yes, output), **more)
 
     return with_asker
 
@@ -149,8 +154,12 @@ async def _send(
     return None
 
 
-def finish(word: str | None) -> None:
-    """Print what became of a command."""
+def finish(asker: Asker, word: str | None) -> None:
+    """Print what became of a command. `word` is None if no reactor has processed it yet."""
     if word is None:
         say("the command is stored on the bus, but no reactor has processed it yet: see `reactor members`", err=True)
-    say(visible(word or "waiting"))
+    result = word or "waiting"
+    if asker.output == "text":
+        say(visible(result))
+    else:
+        say(printed({"processed": word is not None, "result": result}, asker.output))

@@ -54,7 +54,7 @@ def isolate(asker: Asker, rule: str, zone: str, *, force: bool, allow_single_zon
             words = asker.words(at)
             return IsolateZone(rule=rule, zone=zone, force=force, allow_single_zone=allow_single_zone, **words)
 
-        _ended(send(asker, make, effect(group, zone)))
+        _ended(asker, send(asker, make, effect(group, zone)))
 
 
 @click.command()
@@ -106,7 +106,7 @@ def retry(asker: Asker, rule: str) -> None:
         def make(at: datetime) -> RetryZone:
             return RetryZone(rule=rule, zone=isolation.zone, **asker.words(at))
 
-        _ended(send(asker, make, effect(group, isolation.zone)))
+        _ended(asker, send(asker, make, effect(group, isolation.zone)))
 
 
 def _remove(asker: Asker, rule: str, *, running: bool, force: bool = False) -> None:
@@ -119,7 +119,7 @@ def _remove(asker: Asker, rule: str, *, running: bool, force: bool = False) -> N
         def make(at: datetime) -> FailbackZone:
             return FailbackZone(rule=rule, zone=isolation.zone, force=force, **asker.words(at))
 
-        _ended(send(asker, make, effect(group, isolation.zone)))
+        _ended(asker, send(asker, make, effect(group, isolation.zone)))
 
 
 def _rules(settings: Settings) -> list[ZoneIsolation]:
@@ -156,7 +156,7 @@ def _isolated(asker: Asker, name: str) -> tuple[ZoneIsolation | None, Isolation,
     raise SettingsError(f"{name}: {where} is isolated or being isolated")
 
 
-def _ended(word: str | None) -> None:
-    finish(word)
+def _ended(asker: Asker, word: str | None) -> None:
+    finish(asker, word)
     if word is not None and word.startswith("refused"):
         sys.exit(1)

@@ -13,6 +13,7 @@ from pathlib import Path
 import aiohttp
 import nats
 import pytest
+import yaml
 from click.testing import CliRunner
 from nats.aio.client import Client
 
@@ -330,10 +331,22 @@ async def test_the_audit_says_which_user_gave_a_command_whatever_name_is_given_b
         done = await asyncio.to_thread(CliRunner(env=environment).invoke, cli, words)
         assert done.exit_code == 0, done.output
         assert 'paused by ann as "bob" since' in done.output
-        records = await asyncio.to_thread(CliRunner(env=environment).invoke, cli, ["audit", "export"])
+        records, table, documents = [
+            await asyncio.to_thread(CliRunner(env=environment).invoke, cli, ["audit", "export", *more])
+            for more in ([], ["-o", "table"], ["-o", "yaml"])
+        ]
+        words = ["resume", *words[1:], "-o", "json"]
+        resumed = await asyncio.to_thread(CliRunner(env=environment).invoke, cli, words)
     [record] = [json.loads(line) for line in records.stdout.splitlines() if '"Pause' in line or "said Pause" in line]
     assert record["because"] == ['ann as "bob" said Pause: test']
     assert (record["facts"][0]["user"], record["facts"][0]["by"]) == ("ann", "bob")
+    assert list(yaml.safe_load_all(documents.stdout)) == [json.loads(line) for line in records.stdout.splitlines()]
+    lines = [line.split() for line in table.stdout.splitlines()]
+    assert lines[0] == ["AT", "RULE", "OBJECT", "ACTIONS", "HELD"]
+    assert len(lines) == 1 + len(records.stdout.splitlines())
+    result = json.loads(resumed.stdout)
+    assert (result["processed"], "resumed" in result["result"]) == (True, True)
+    assert "resume" in resumed.stderr  # the plan
 
 
 def test_bus_permissions_prints_what_was_asked_for() -> None:
@@ -342,6 +355,22 @@ def test_bus_permissions_prints_what_was_asked_for() -> None:
     assert done.output == configuration([of_role("viewer"), of_source("backup-check")])
     assert "$NATS_PASSWORD_BACKUP_CHECK" in done.output
     assert topology.ACTIONS.name not in done.output.partition("backup-check")[2]
+
+
+@pytest.mark.parametrize(("login", "variable"), [("password", "$NATS_PASSWORD_A_B"), ("nkey", "$NATS_NKEY_A_B")])
+def test_users_are_data_too(login: str, variable: str) -> None:
+    words = ["bus", "permissions", "--source", "a-b", "--role", "reactor", "--login", login, "-o"]
+    found = json.loads(CliRunner().invoke(cli, [*words, "json"]).stdout)
+    assert yaml.safe_load(CliRunner().invoke(cli, [*words, "yaml"]).stdout) == found
+    reactor, source = found["users"]
+    assert (source["user"], source[login], "allowResponses" in source) == ("a-b", variable, False)
+    assert tuple(source["publish"]) == of_source("a-b").publish
+    assert reactor["allowResponses"] == {"max": 1, "expiresSeconds": 10}
+
+
+def test_commands_of_nsc_are_no_data() -> None:
+    done = CliRunner().invoke(cli, ["bus", "permissions", "--login", "jwt", "-o", "json"])
+    assert (done.exit_code, "--login jwt" in done.output) == (2, True)
 
 
 def test_a_person_has_a_user_of_their_own() -> None:
