@@ -1,4 +1,5 @@
-"""What has golden files in tests/golden/entries: each kind of entry of a key-value bucket but groups (golden/groups).
+"""What has golden files in tests/golden/entries: each kind of entry of a key-value bucket but groups (golden/groups),
+and the marker of a partition's owner, which is a message of a stream.
 
 An entry is written and read by the code that does so in a running reactor, so a golden file holds its key, too.
 """
@@ -14,11 +15,12 @@ from pathlib import Path
 from typing import Any, cast
 
 from bus import subjects
+from bus.errors import Refused
 from bus.jetstream import JetStreamBus
 from bus.messages import Notify, SetWeights, WorkloadRef, iso
-from bus.port import KeyValueEntry
+from bus.port import Fence, KeyValueEntry, Outgoing
 from bus.testing.memory import MemoryBus
-from bus.topology import ALERTS, GROUPS, INTENTS, LEASES, LINKS, TEMPLATES, Bucket
+from bus.topology import ACTIONS, ALERTS, GROUPS, INTENTS, LEASES, LINKS, TEMPLATES, Bucket, Stream
 from reactor.actions.notify.approval_link import ApprovalLinks
 from reactor.actions.workload.templates import BusTemplates
 from reactor.alerts.states import AlertState
@@ -49,13 +51,13 @@ Entries = list[KeyValueEntry]
 
 @dataclass(frozen=True, slots=True)
 class EntryForm:
-    """One kind of entry of a bucket."""
+    """One kind of entry of a bucket, or of message of a stream that is read again by its subject."""
 
-    bucket: Bucket
+    place: Bucket | Stream
     writer: str
-    """The module of the product that puts it into the bucket."""
+    """The module of the product that writes it."""
     write: Callable[[MemoryBus], Coroutine[Any, Any, Entries]]
-    """Write an example with a value in every field, and give what is in the bucket then."""
+    """Write an example with a value in every field, and give what is in its place then."""
     read: Callable[[MemoryBus], Awaitable[Any]]
     """Read that example, as the product does."""
     expected: Any
@@ -67,9 +69,19 @@ def new_bus() -> MemoryBus:
     return MemoryBus(lambda: START)
 
 
-async def stored(bus: MemoryBus, bucket: Bucket) -> Entries:
-    """Give all entries of a bucket."""
-    return list(await bus.store(bucket).entries(">"))
+async def stored(bus: MemoryBus, place: Bucket | Stream) -> Entries:
+    """Give all entries of a bucket, or the newest message of each subject of a stream."""
+    if isinstance(place, Bucket):
+        return list(await bus.store(place).entries(">"))
+    return [KeyValueEntry(one.subject, one.body, one.sequence) for one in await bus.last_of_each(place, ">")]
+
+
+async def put(bus: MemoryBus, place: Bucket | Stream, key: str, value: bytes) -> None:
+    """Write one entry into a bucket, or one message with this subject into a stream."""
+    if isinstance(place, Bucket):
+        await bus.store(place).put(key, value, revision=None)
+    else:
+        await bus.publish(Outgoing(key, value, id=key))
 
 
 def text(entries: Entries) -> str:
@@ -84,12 +96,12 @@ def _value(body: bytes) -> dict[str, str]:
         return {"base64": base64.b64encode(body).decode()}
 
 
-async def put_back(bus: MemoryBus, bucket: Bucket, file: Path) -> None:
-    """Write what a golden file has into a bucket."""
+async def put_back(bus: MemoryBus, place: Bucket | Stream, file: Path) -> None:
+    """Write what a golden file has into a bucket or a stream."""
     for line in file.read_text("utf-8").splitlines():
         found = json.loads(line)
         value = found["text"].encode() if "text" in found else base64.b64decode(found["base64"])
-        await bus.store(bucket).put(found["key"], value, revision=None)
+        await put(bus, place, found["key"], value)
 
 
 POSITION = Position(41, iso(START), "0123456789ab", Head(7, "f" * 64, START))
@@ -144,6 +156,25 @@ async def _read_fleet(bus: MemoryBus) -> tuple[list[str], bool, str]:
     two = Fleet(bus, "two", 64, HandClock())
     async with two.joined():
         return two.members(), await two.claim(7), two._owners.owner(7)
+
+
+async def _write_marker(bus: MemoryBus) -> Entries:
+    await bus.acquire_epoch(subjects.owner(7), "one")
+    return await stored(bus, ACTIONS)
+
+
+async def _read_marker(bus: MemoryBus) -> tuple[bytes, bool, str]:
+    """Its body, whether the next owner has a greater epoch, and how the owner before is refused then."""
+    before = await bus.last(ACTIONS, subjects.owner(7))
+    assert before is not None
+    fence = await bus.acquire_epoch(subjects.owner(7), "two")
+    refused = ""
+    try:
+        late = Fence(subjects.owner(7), before.sequence)
+        await bus.publish(Outgoing(subjects.action(7, "shop", "checkout"), b"{}", id="late", fence=late))
+    except Refused as error:
+        refused = str(error)
+    return before.body, fence.epoch > before.sequence, refused
 
 
 async def _write_process(bus: MemoryBus) -> Entries:
@@ -211,6 +242,13 @@ FORMS = {
     "position": EntryForm(GROUPS, "reactor/decide/store.py", _write_position, _read_position, [POSITION, POSITION]),
     "rule": EntryForm(GROUPS, "reactor/decide/kept_rules.py", _write_rule, _read_rule, [way_back_only(RULE)]),
     "owner": EntryForm(LEASES, "reactor/fleet/owners.py", _write_fleet, _read_fleet, (["one", "two"], False, "one")),
+    "marker": EntryForm(
+        ACTIONS,
+        "reactor/decide/partition.py",
+        _write_marker,
+        _read_marker,
+        (b"one", True, "reactor.owner.7 has a newer owner"),
+    ),
     "process": EntryForm(LEASES, "reactor/fleet/presence.py", _write_process, _read_process, PROCESS),
     "layout": EntryForm(LEASES, "reactor/process/session.py", _write_layout, _read_layout, 48),
     "intent": EntryForm(INTENTS, "reactor/execute/executor.py", _write_intent, _read_intent, INTENT),

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from bus.errors import Malformed
-from tests.golden_entries import ENTRIES, FORMS, new_bus, put_back, text
+from tests.golden_entries import ENTRIES, FORMS, new_bus, put, put_back, text
 from tests.golden_files import value_paths
 
 FILES = sorted(ENTRIES.glob("*.jsonl"))
@@ -18,7 +18,7 @@ FILES = sorted(ENTRIES.glob("*.jsonl"))
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
 async def test_what_was_stored_is_read_and_nothing_of_it_is_lost(file: Path) -> None:
     form, bus = FORMS[file.stem.partition("-")[0]], new_bus()
-    await put_back(bus, form.bucket, file)
+    await put_back(bus, form.place, file)
     assert await form.read(bus) == form.expected
 
 
@@ -26,7 +26,7 @@ async def test_what_was_stored_is_read_and_nothing_of_it_is_lost(file: Path) -> 
 async def test_what_is_stored_now_is_read(name: str) -> None:
     form, bus, next_bus = FORMS[name], new_bus(), new_bus()
     for entry in await form.write(bus):
-        await next_bus.store(form.bucket).put(entry.key, entry.value, revision=None)
+        await put(next_bus, form.place, entry.key, entry.value)
     assert await form.read(next_bus) == form.expected
 
 
@@ -53,6 +53,6 @@ async def test_a_field_that_is_renamed_is_noticed(tmp_path: Path) -> None:
     file = tmp_path / "process.jsonl"
     file.write_text((ENTRIES / "process-0.1.0.jsonl").read_text("utf-8").replace("problems", "troubles"), "utf-8")
     bus = new_bus()
-    await put_back(bus, FORMS["process"].bucket, file)
+    await put_back(bus, FORMS["process"].place, file)
     with pytest.raises(Malformed, match="process"):
         await FORMS["process"].read(bus)
