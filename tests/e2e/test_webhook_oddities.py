@@ -13,6 +13,9 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
+from bus import topology
+from bus.jetstream import JetStreamBus
+from bus.topology import Queue
 from tests.e2e.alerts import NEVER, body, firing, resolved
 from tests.e2e.conftest import for_shop, opened
 from tests.e2e.rulefiles import ALERTS, BELIEVED, document, failover
@@ -29,16 +32,15 @@ RULES = document(
 )
 SERVICES = 60
 """More than these tests use up."""
-QUIET_SECONDS = 0.4
-COUNTED = ("reactor_webhook_alerts_total", "reactor_facts_total", "reactor_actions_total")
 
 
 class Scene:
     """The shop, the reactor that looks after it, and a way to know that it has nothing left to do."""
 
-    def __init__(self, shop: Shop, service: Service, names: Iterable[str]) -> None:
+    def __init__(self, shop: Shop, service: Service, bus: JetStreamBus, names: Iterable[str]) -> None:
         self.shop = shop
         self.service = service
+        self._bus = bus
         self._names = iter(names)
 
     def services(self, count: int) -> list[str]:
@@ -54,17 +56,22 @@ class Scene:
         await until(lambda: self.shop.moves(name) == list(moves), f"{name}: {moves}")
 
     async def idle(self) -> None:
-        """Wait until all that was posted has had its effect: a later alert has, and nothing is counted any more."""
+        """Wait until all that was posted has had its effect.
+
+        All of it is facts of the only partition, a later fact of which was decided, and no action is left.
+        """
+        await self._empty(topology.ROUTERS, topology.PARKED_POSTS, topology.DELAYED)
         (sentinel,) = self.services(1)
         assert await self.post(firing(sentinel)) == 200
         await self.moved(sentinel, "away")
+        await self._empty(topology.EXECUTORS)
 
-        async def quiet() -> bool:
-            before = [await self.service.metric(name) for name in COUNTED]
-            await asyncio.sleep(QUIET_SECONDS)
-            return before == [await self.service.metric(name) for name in COUNTED]
+    async def _empty(self, *queues: Queue) -> None:
+        async def are_empty() -> bool:
+            infos = [await self._bus.connection.api(f"CONSUMER.INFO.{one.stream}.{one.name}", {}) for one in queues]
+            return not any(info["num_pending"] or info["num_ack_pending"] for info in infos)
 
-        await until_told(quiet, "the reactor has nothing left to do")
+        await until_told(are_empty, f"{[one.name for one in queues]} have nothing left")
 
 
 @pytest_asyncio.fixture(loop_scope="module", scope="module")
@@ -73,9 +80,11 @@ async def scene(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Scene
         names = [f"service-{number:02d}" for number in range(SERVICES)]
         shop.splits(names, "fallback")
         shop.split("patient", "fallback", labels=PATIENT)
-        async with for_shop(shop, tmp_path_factory.mktemp("oddities"))(RULES) as service:
+        folder = tmp_path_factory.mktemp("oddities")
+        service = for_shop(shop, folder)(RULES, bus={"store": str(folder / "nats"), "partitions": 1})
+        async with service, JetStreamBus.connect(service.bus_url, name="test") as bus:
             await service.settled(len(names) + 1)
-            yield Scene(shop, service, names)
+            yield Scene(shop, service, bus, names)
 
 
 async def test_the_same_body_many_times_at_once_moves_traffic_once(scene: Scene) -> None:

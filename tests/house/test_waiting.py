@@ -1,7 +1,9 @@
 """No test waits for silence with a real clock: it waits for a sign that comes after what must not happen.
 
 Such a sign is a later message on the same ordered stream, a counter, an empty queue, or virtual time. A pause of a
-polling loop is short. What stands in for something slow (a function within a test, a method) may sleep.
+polling loop is short. What stands in for something slow (a function within a test, a method) may sleep, but not what
+`until` and `until_told` ask: these make the pause themselves. `assert not await reading.next(...)` waits for silence,
+as a sleep does.
 """
 
 from __future__ import annotations
@@ -19,6 +21,13 @@ PAUSE_SECONDS = 0.05
 """The longest one elsewhere."""
 PASSES = "the time that passes is what the test is about"
 ALLOWED = {
+    "contract/bus/test_bus_contract.py::test_extended_work_stays_in_hands": PASSES,
+    "contract/bus/test_bus_contract.py::"
+    "test_a_queue_that_is_extended_by_itself_stays_in_hands_while_its_user_works": PASSES,
+    "contract/bus/test_jetstream_faults.py::test_a_frozen_server_fails_the_probe_within_seconds":
+        "longer than a silence that the reader takes for rest",
+    "contract/bus/test_jetstream_faults.py::test_a_reader_that_waits_for_a_deleted_stream_is_told_when_there_is_another":
+        "longer than a silence after which the reader asks for the stream",
     "contract/bus/test_jetstream_faults.py::test_what_the_server_said_is_told_though_it_gave_no_answer_at_the_end":
         "the server is stopped in the middle of a patience of 3 s",
     "contract/bus/test_provisioning.py::test_whoever_works_on_a_queue_goes_on_when_it_was_made_again":
@@ -72,27 +81,66 @@ def sleeps(path: Path) -> Iterator[tuple[str, int]]:
     """Name and line of each function of a module that sleeps longer than it may."""
     tree = ast.parse(path.read_text("utf-8"))
     constants: dict[str, object] = {
-        target.id: node.value.value
+        target.id: _seconds(node.value)
         for node in tree.body
-        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant)
+        if isinstance(node, ast.Assign)
         for target in node.targets
         if isinstance(target, ast.Name)
     }
     for function in tree.body:
         if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
             yield from ((function.name, line) for line in _too_long(function, constants, most=PAUSE_SECONDS))
+    asked = {
+        call.args[0].id
+        for call in ast.walk(tree)
+        if isinstance(call, ast.Call) and ast.unparse(call.func) in ("until", "until_told")
+        if isinstance(call.args[0], ast.Name)
+    }
+    for function in ast.walk(tree):
+        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef) and function.name in asked:
+            yield from ((function.name, line) for line in _too_long(function, constants, most=0))
 
 
 def _too_long(node: ast.AST, constants: Mapping[str, object], *, most: float) -> Iterator[int]:
     for inner in ast.iter_child_nodes(node):
         if isinstance(inner, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             continue
-        if isinstance(inner, ast.Call) and ast.unparse(inner.func) in ("asyncio.sleep", "time.sleep"):
-            given = inner.args[0]
-            seconds = given.value if isinstance(given, ast.Constant) else constants.get(ast.unparse(given))
+        given = _waited(inner)
+        if given is not None:
+            seconds = constants.get(given.id) if isinstance(given, ast.Name) else _seconds(given)
             if not isinstance(seconds, int | float) or seconds > most:
-                yield inner.lineno
+                yield given.lineno
         yield from _too_long(inner, constants, most=POLL_SECONDS if isinstance(inner, ast.While) else most)
+
+
+def _waited(node: ast.AST) -> ast.expr | None:
+    """How long this sleeps, or looks that nothing comes; None: it does neither."""
+    if isinstance(node, ast.Call) and ast.unparse(node.func) in ("asyncio.sleep", "time.sleep"):
+        return node.args[0]
+    if (
+        isinstance(node, ast.Assert)
+        and isinstance(node.test, ast.UnaryOp)
+        and isinstance(node.test.operand, ast.Await)
+        and isinstance(call := node.test.operand.value, ast.Call)
+        and isinstance(call.func, ast.Attribute)
+        and call.func.attr == "next"
+    ):
+        return call.args[0]
+    return None
+
+
+def _seconds(node: ast.expr) -> object:
+    """A number, or a timedelta of seconds or milliseconds, in seconds; None: neither."""
+    if isinstance(node, ast.Constant):
+        return node.value
+    if ast.unparse(node) == "timedelta(0)":
+        return 0
+    if isinstance(node, ast.Call) and ast.unparse(node.func) == "timedelta" and len(node.keywords) == 1:
+        [length] = node.keywords
+        unit = {"seconds": 1, "milliseconds": 0.001}.get(str(length.arg))
+        if unit is not None and isinstance(length.value, ast.Constant) and isinstance(length.value.value, int | float):
+            return length.value.value * unit
+    return None
 
 
 def test_no_test_waits_for_silence_with_a_real_clock() -> None:
@@ -116,9 +164,13 @@ def test_no_test_waits_for_silence_with_a_real_clock() -> None:
         ("while waits():\n        await asyncio.sleep(0.1)", []),
         ("await asyncio.sleep(0)", []),
         ("async def slow():\n        await asyncio.sleep(60)", []),
+        ("async def quiet():\n        await asyncio.sleep(0.1)\n    await until_told(quiet, 'x')", [3]),
+        ("assert not await reading.next(timedelta(seconds=1))", [2]),
+        ("assert not await reading.next(SHORT)", []),
+        ("assert await reading.next(timedelta(seconds=1))", []),
     ],
 )
 def test_a_sleep_is_found(body: str, lines: list[int], tmp_path: Path) -> None:
     module = tmp_path / "test_it.py"
-    module.write_text(f"async def test_it():\n    {body}\nLONG = 2\n", "utf-8")
+    module.write_text(f"async def test_it():\n    {body}\nLONG = 2\nSHORT = timedelta(milliseconds=50)\n", "utf-8")
     assert [line for _, line in sleeps(module)] == lines
