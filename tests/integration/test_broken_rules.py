@@ -15,6 +15,7 @@ from bus.envelope import decode
 from bus.jetstream import JetStreamBus, provision
 from bus.topology import GROUPS, ROUTERS
 from reactor.cli.main import cli
+from reactor.cli.shared import asking
 from reactor.runtime.clock import Clock
 from rules.core.group import Group
 from rules.engine.group_codec import dump
@@ -36,6 +37,7 @@ async def url(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[
     (folder / "zones.yaml").write_text("apiVersion: reactor/v1\nrules: [{name: prod-zones, kind: ZoneIsolatoin}]\n")
     (folder / "good.yaml").write_text(GOOD)
     monkeypatch.setenv("REACTOR_RULE_FILES", f'["{folder}"]')
+    monkeypatch.setattr(asking, "EFFECT", timedelta(seconds=0.5))  # no reactor is here, which a command could wait for
     now = Clock().now()
     isolation = Isolation(
         "a", "Failover", "InProgress", "ZoneUnhealthy", now, now, steps=("Fence", "Evacuate"), touched=("Fence",)

@@ -8,6 +8,7 @@ import shlex
 import subprocess
 import sys
 from collections.abc import AsyncIterator
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from click.testing import CliRunner, Result
 
 from bus.embedded import EmbeddedServer
 from reactor.cli.main import cli
+from reactor.cli.shared import asking
 
 ROOT = Path(__file__).resolve().parents[3]
 USERS = ROOT / "deploy/nats/users.conf"
@@ -103,7 +105,8 @@ async def test_a_stranger_is_not_let_in(server: Composed) -> None:
         assert "authorization" in done.output.lower()
 
 
-async def test_a_viewer_of_compose_looks_and_tells_nothing(server: Composed) -> None:
+async def test_a_viewer_of_compose_looks_and_tells_nothing(server: Composed, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(asking, "EFFECT", timedelta(seconds=0.5))  # no reactor is here, which a command could wait for
     assert (await told(server, "viewer", "status")).exit_code == 0
     assert (await told(server, "operator", "status")).exit_code == 0
     pause = ("pause", "*", "--comment", "test", "--by", "ann", "--yes")
