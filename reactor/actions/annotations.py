@@ -37,7 +37,7 @@ class Stamp:
         return self.group == other.group and (self.generation, self.epoch) > (other.generation, other.epoch)
 
     def is_same_decision(self, other: Stamp) -> bool:
-        """Whether both are one decision, whoever published it (again)."""
+        """Whether both are one decision, whichever process published it (again)."""
         return (self.group, self.generation) == (other.group, other.generation)
 
 
@@ -81,8 +81,8 @@ def healthy_weights(obj: JsonObject) -> dict[str, int]:
 def stamps(obj: JsonObject, action: SetWeights) -> dict[str, str]:
     """Give the annotations to write beside the weights.
 
-    What is remembered is merged into what already stands there: two rules of one HTTPRoute share the annotation, and
-    neither may forget what the other one needs to come back.
+    What is remembered is merged into the value that is already there: two rules of one HTTPRoute share the annotation,
+    and neither may forget what the other one needs to come back.
     """
     written = {DECISION_ANNOTATION: action.id, EPOCH_ANNOTATION: str(action.epoch)}
     known = healthy_weights(obj)

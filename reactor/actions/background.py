@@ -1,4 +1,4 @@
-"""Work that may be done a little later, a few at a time: nobody waits for it, and it keeps nobody waiting."""
+"""Work that may be done a little later, a few at a time: no action waits for it."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ class CarrierContext:
     """This process's name, as Kubernetes Events show it."""
     told: notify.NotifiedLog = field(default_factory=notify.NotifiedLog)
     background: BackgroundTasks | None = None
-    """Does what nobody has to wait for; None: it is waited for."""
+    """Does work that no action has to wait for; None: it is waited for."""
     templates: Templates | None = None
     """Remembered copies of workloads, for when their cluster is dead."""
     create_namespaces: bool = False

@@ -32,7 +32,7 @@ SETTLE_SECONDS = 12.0
 """With the event after it less than the 15 s after which an action without an outcome is published again."""
 
 Read = Callable[[], Awaitable[tuple[str, JsonObject]]]
-"""Gives the object and the path it stands at."""
+"""Gives the object and its path."""
 Held = Callable[[], Awaitable[tuple[str, JsonObject] | None]]
 """The same as a watch of this process holds it; None: none does."""
 Plan = Callable[[JsonObject], "list[JsonObject] | None"]
@@ -137,13 +137,13 @@ async def _held(api: KubeApi, route: RouteRef, kind: RouteKind) -> tuple[str, Js
     try:
         path = await path_of(api, route, kind)
     except ReactorError:
-        return None  # whoever reads it is told
+        return None  # the read that follows tells of it
     copy = copy_of(connection_of(api), path)
     return (path, copy) if copy is not None and version_of(copy) else None  # without a version no write could test it
 
 
 async def _read(api: KubeApi, route: RouteRef, kind: RouteKind) -> tuple[str, JsonObject]:
-    """Give the object and the path it stands at; a 404 counts only in a version that the cluster serves now."""
+    """Give the object and its path; a 404 counts only in a version that the cluster serves now."""
     path = await path_of(api, route, kind)
     try:
         return path, await api.get(path)

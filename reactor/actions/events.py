@@ -1,4 +1,4 @@
-"""The Kubernetes Event on a route whose weights we moved: what `kubectl describe` shows to whoever wonders why.
+"""The Kubernetes Event on a route whose weights we moved: what `kubectl describe` shows as the reason.
 
 Written only after the write it tells of, and never a reason for an action to fail.
 """

@@ -20,7 +20,7 @@ from reactor.runtime.errors import ReactorError, Retryable, Terminal
 REFUSALS = frozenset({"Stale", "AlreadyDone", "AllZero", "DryRun", "CalledOff"})
 """Reasons for which nothing is tried again: the action itself must not be carried out."""
 
-# Subclasses of these say no more to whoever reads the outcome; any other error is called by its own name.
+# Subclasses of these tell a reader of the outcome nothing more; any other error is called by its own name.
 _REASONS: tuple[tuple[type[ReactorError], str], ...] = (
     (NotFound, "RouteNotFound"),
     (Forbidden, "Forbidden"),
@@ -44,7 +44,7 @@ class NotAsAsked(Retryable):
 
 
 class OutOfTime(Retryable):
-    """The time in which this call may begin writes is over. What it has done stands, and the next call goes on."""
+    """The time in which this call may begin writes is over. What it has done stays, and the next call goes on."""
 
 
 class Waited(Retryable):
@@ -64,7 +64,7 @@ def done(action: str, clock: Clock, *, wrote: bool, detail: str = "") -> Outcome
 
 
 def failed(action: str, clock: Clock, error: ReactorError) -> Outcome:
-    """Refused where the action must not be carried out, else Failed. `wrote` is False: nothing is known to stand."""
+    """Refused where the action must not be carried out, else Failed. `wrote` is False: no write is known."""
     reason = reason_of(error)
     status: Literal["Failed", "Refused"] = "Refused" if reason in REFUSALS else "Failed"
     detail = str(error)[:DETAIL_MAX]

@@ -1,7 +1,7 @@
 """The one JSON Patch that a carrier sends: nothing but weights and our annotations, and only onto what was read.
 
 Lists of backends are atomic for server-side apply and merge patches (either would make us owner of the whole list), so
-single weights are replaced by position, each behind a `test` of the name that stood at that position.
+single weights are replaced by position, each behind a `test` of the name that was read at that position.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from reactor.clients.route_entries import escape as escape
 
 
 def changes(entries: Sequence[RouteEntry], weights: Mapping[str, int]) -> list[JsonObject]:
-    """Give the operations that bring every entry of the named services to its weight; none where all stand so.
+    """Give the operations that bring every entry of the named services to its weight; none where all have it.
 
     Raises Declined: BackendMissing where a service has no entry (any more), Invalid where a weight is out of range.
     """

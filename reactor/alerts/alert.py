@@ -138,7 +138,7 @@ def fingerprint_of(labels: Mapping[Any, Any]) -> str:
 
 
 def from_api(raw: Mapping[str, Any]) -> tuple[Alert, bool]:
-    """Read one alert of GET /api/v2/alerts: it fires there; and whether nobody has silenced, inhibited or muted it.
+    """Read one alert of GET /api/v2/alerts: it fires there; and whether it is not silenced, inhibited or muted.
 
     Raises BadAlert. The `status` of the API is an object and its `endsAt` is when it would end without news.
     """

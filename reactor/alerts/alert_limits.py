@@ -1,6 +1,6 @@
 """Which new targets and alerts the sources of alerts may have: each has room for its `maxTargets` and `maxAlerts`.
 
-What stands in the bucket counts, so a restart makes no room. What was let in counts from then on, although its alert is
+What the bucket holds counts, so a restart makes no room. What was let in counts from then on, although its alert is
 written only later, or never: its place is kept for a minute.
 """
 

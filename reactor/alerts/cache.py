@@ -1,4 +1,4 @@
-"""The alert states that stand in the bucket, as this process last read them, and which opinion each one feeds."""
+"""The alert states that are in the bucket, as this process last read them, and which opinion each one feeds."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class CachedState:
     """A state as it is stored in the bucket."""
 
     state: AlertState | None
-    """None: nothing stands there, or what does cannot be read."""
+    """None: nothing is there, or it cannot be read."""
     revision: int
 
 
@@ -49,7 +49,7 @@ class AlertCache:
         return self._held.keys()
 
     def held(self, key: str) -> CachedState:
-        """What stands at a key."""
+        """The state at a key."""
         return self._held.get(key, NOTHING)
 
     def opinions(self) -> list[AlertOpinion]:
@@ -65,7 +65,7 @@ class AlertCache:
         return self._alerts[source]
 
     def has(self, key: str) -> bool:
-        """Whether an alert stands at a key."""
+        """Whether there is an alert at a key."""
         return self.held(key).state is not None
 
     def knows(self, opinion: AlertOpinion) -> bool:
@@ -107,7 +107,7 @@ class AlertCache:
             self._changed.add(held.state.opinion)
 
     def forget(self, key: str) -> None:
-        """Nothing stands there any more."""
+        """There is no alert any more."""
         self._unlist(key)
         self._held.pop(key, None)
 

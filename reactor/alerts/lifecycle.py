@@ -35,7 +35,7 @@ from rules.rulefile.sources import AlertmanagerWebhook
 log = logging.getLogger(__name__)
 
 ROLLED_OUT = timedelta(minutes=2)
-"""How long a post for a source that nobody here knows goes back into the queue: changed rule files reach the processes
+"""How long a post for a source that is not known here goes back into the queue: changed rule files reach the processes
 one after the other, a ConfigMap within about a minute."""
 RECONCILE = timedelta(seconds=30)
 AWAY = timedelta(seconds=10)
@@ -44,7 +44,7 @@ KEPT_OVER = timedelta(hours=1)
 """A recovered alert is remembered for this long, so that a late firing of the same episode is known as such. More than
 `publisher.LASTING`, so that its last words do not go stale."""
 KEPT_OPEN = timedelta(days=30)
-"""One whose recovery nobody proves, or that is not observed any more: else the bucket would grow without end."""
+"""One whose recovery no source proves, or that is not observed any more: else the bucket would grow without end."""
 TIDY = timedelta(minutes=1)
 
 
@@ -186,11 +186,11 @@ class AlertLifecycle:
                 self._reconciler.soon()
 
     def _folds(self, post: WebhookPost, raw: Mapping[str, object]) -> list[_Fold]:
-        """Give what an alert does; nothing, but counted, where nobody wants it or it cannot be used."""
+        """Give what an alert changes; nothing, but counted, if no source wants it or it cannot be used."""
         try:
             alert = Alert.read(raw)
         except BadAlert:
-            # The receiver lets none of these through; anybody may publish on the bus.
+            # The receiver lets none of these through; other publishers of the bus may.
             self._count(post, AlertOutcome.QUARANTINED)
             return []
         found: dict[AlertOpinion, Origin] | None = self._origins.of_post(post.source, alert)

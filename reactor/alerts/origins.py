@@ -63,7 +63,7 @@ class Origins:
         return self._among([origin for origin in self.all if origin.narrow], alert) or {}
 
     def of_state(self, state: AlertState) -> Origin | None:
-        """Give the source that a state came by. None: the rules have changed and nobody wants it any more."""
+        """Give the source that a state came by. None: the rules have changed and no source wants it any more."""
         for origin in self.all:
             same = (origin.source.name, origin.source.says) == (state.source, state.signal)
             if same and origin.matches(state.labels) and _target(origin, state.labels) == state.target:

@@ -1,4 +1,4 @@
-"""What is said of each target, and when: at once where it changes, and again every refreshSeconds while it stands.
+"""What is said of each target, and when: at once where it changes, and again every refreshSeconds while it is so.
 
 Any number of processes say the same. So what is said again carries the start of its slot as its time, not the moment:
 the same words from two processes are the same message, and the bus keeps one of them. That keeps the target from going

@@ -4,7 +4,7 @@ Alertmanager never posts the resolved of an alert that was silenced while it fir
 and comes back empty. What is absent there has nevertheless not recovered: an Alertmanager that was started again lists
 nothing until Prometheus has sent everything once more, a minute or two later, or when it is back itself. So absence has
 to last, and then it is a resolved that is never believed, only proven. The same becomes of an alert that is neither
-posted nor listed for SILENT: no alert stands without end.
+posted nor listed for SILENT: no alert stays without end.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ class Reconciler:
                     changes[key] = _opened(found, opinion, origin, asked_at)
                     active.add(key)
         await self._alert_store.change(changes)
-        # Only now: what stands is not confirmed before all news of the same poll is known.
+        # Only now: what was known is not confirmed before all news of the same poll is known.
         self._evidence.unanswered_at = None if poll.answered else asked_at
         for key in active:
             self._evidence.active(key, asked_at)
@@ -171,7 +171,7 @@ def _gone(gone: AlertState, asked_at: datetime, why: str) -> Change:
 def _opened(
     found: ListedAlert, opinion: AlertOpinion, origin: Origin, asked_at: datetime, seen_at: datetime | None = None
 ) -> Change:
-    """It is listed. `seen_at`: when it was last seen to fire: one that began after that has not stood all the time."""
+    """It is listed. `seen_at`: when it was last seen to fire: one that began after that did not fire all the time."""
 
     def change(state: AlertState | None) -> AlertState | None:
         if state is None or state.status == "resolved":

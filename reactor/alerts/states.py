@@ -113,7 +113,7 @@ def take(
         ), AlertOutcome.TAKEN if opened else AlertOutcome.IGNORED
     if alert.status == state.status:
         if believe and alert.status == "resolved" and state.waits and not _late_resolved(state, alert, at):
-            # Only its absence was known, which nobody believes; now it is said.
+            # Only its absence was known, which is never believed; now it is said.
             return _ended(state, alert, at, opinion, believe=True), AlertOutcome.TAKEN
         return _heartbeat(state, alert, at), AlertOutcome.REPEATED
     if alert.status == "firing":
@@ -157,7 +157,7 @@ def _heartbeat(state: AlertState, alert: Alert, at: datetime) -> AlertState:
 
 
 def began_anew(state: AlertState, alert: Alert, seen_at: datetime) -> bool:
-    """Whether a firing alert ended and began again after it was last seen, so that it did not stand without a break."""
+    """Whether a firing alert ended and began again after it was last seen, so that it did not fire without a break."""
     return _began_after(alert.starts_at, seen_at) and _began_after(alert.starts_at, state.starts_at)
 
 
@@ -201,7 +201,7 @@ def speaker(states: Iterable[AlertState]) -> AlertState | None:
 
 
 def health_of(state: AlertState) -> Health:
-    """What an alert says of its target. Resolved alone is nobody's knowledge."""
+    """What an alert says of its target. Resolved alone is no proof."""
     if state.status == "firing":
         return Health.UNHEALTHY
     return Health.HEALTHY if state.confirmed else Health.UNKNOWN

@@ -1,7 +1,7 @@
 """All alert states: kept in the bucket, mirrored in memory, changed by compare-and-set only.
 
-Any number of processes share the bucket. Each follows its changes, so that each knows all alerts of an opinion when it
-speaks of it, and each write names the revision that it rests on, so that no process undoes another's.
+Any number of processes share the bucket. Each follows its changes, so that each knows all alerts of a target when it
+publishes its health, and each write names the revision that it rests on, so that no process undoes another's.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ class AlertStore:
             await self._read_again()
 
     async def _read_again(self) -> None:
-        """Removals that happened while nobody followed are seen only by reading all."""
+        """Removals that happened while the bucket was not followed are seen only by reading all."""
         try:
             await self.read()
         except Unavailable as error:

@@ -23,7 +23,7 @@ log = logging.getLogger(__name__)
 END = timedelta(seconds=1)
 """Nothing more for so long: the stream is read."""
 CLOCKS = timedelta(minutes=1)
-"""By so much the clock of whoever dated a record may be ahead of the bus's."""
+"""By so much the clock of the process that dated a record may be ahead of the bus's."""
 FULL = 0.9
 """From this share of its bytes on, a stream may have dropped records that were not old."""
 

@@ -1,7 +1,7 @@
 """The audit as a chain: each record carries the hash of the one before it in its partition.
 
 Each is published on the condition that the one before is the newest, so the server itself keeps a former owner, and
-everybody else, from writing in between. The newest hash stands in the partition's state too, so that a chain that was
+every other process, from writing in between. The newest hash is in the partition's state too, so that a chain that was
 cut off at its end is noticed.
 """
 
@@ -83,7 +83,7 @@ class ChainWriter:
         try:
             record = read(newest.subject, newest.body).data
         except Malformed:
-            return  # a stranger's: whoever verifies the audit finds it
+            return  # a stranger's: a verification of the audit finds it
         link = record.chain if isinstance(record, DecisionRecord) else None
         if link is not None and link.number > known.number:
             self.head = Head(link.number, digest(newest.body), record.decided_at)

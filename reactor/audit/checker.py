@@ -3,14 +3,14 @@
 The reference is two lines for each backend, by the truth: bad since, and good since. A fault may make a write late, up
 to a limit; it never excuses one.
 
-lost        a window was over, everything worked for `grace`, and the object did not stand where it belongs
+lost        a window was over, everything worked for `grace`, and the object was not where it belongs
 doubled     a write that changed nothing
 early       what was left was bad, or what was returned to was good, for less than its window
 needless    what was left had been good for longer than it takes to see that, or nothing better was to be had
 blind       it was moved to what was bad, or at a time at which nothing had looked since the window was over
-interleaved a write with an older generation or epoch than the one that stood on the object
+interleaved a write with an older generation or epoch than the one on the object
 last-one    a write that left nothing anywhere
-converged   at the end the object does not stand where a run without faults would have left it
+converged   at the end the object is not where a run without faults would have left it
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def _wrong(route: RouteHistory, run: Run) -> Iterator[Breach]:
 
 
 def _unfounded(route: RouteHistory, run: Run, stood: Mapping[str, int], write: Write) -> Iterator[Breach]:
-    """Give the breach, if there is no moment, as late as could be known, at which all of the write was right."""
+    """Give the breach, if at no time, as late as could be known, all of the write was right."""
     left = [name for name in stood if stood[name] and not write.weights.get(name)]
     gained = [name for name, weight in write.weights.items() if weight and not stood.get(name)]
     recent = Span(write.at - SEEN_WITHIN - route.period, write.at + run.slack)
@@ -237,7 +237,7 @@ def _interleaved(route: RouteHistory, run: Run) -> Iterator[Breach]:
     last: Write | None = None
     for write in route.writes:
         if last is not None:
-            # What was in somebody's hands when the store was wiped may still be written with the old epoch.
+            # What was in flight when the store was wiped may still be written with the old epoch.
             wiped = any(last.at - IN_HANDS <= wipe <= write.at for wipe in run.wipes)
             if write.generation <= last.generation:
                 what = f"generation {write.generation} after {last.generation}"
@@ -250,7 +250,7 @@ def _interleaved(route: RouteHistory, run: Run) -> Iterator[Breach]:
 def _converged(route: RouteHistory, run: Run) -> Iterator[Breach]:
     bad = bool(route.outages) and route.outages[-1].end == inf
     if bad and not _refuge(route, route.primary, Span(route.outages[-1].begin, inf)):
-        return  # it stays where it stood, wherever that was
+        return  # it stays where it was, wherever that is
     if not bad and not route.returns:
         return
     if route.is_away(run.end) is not bad:

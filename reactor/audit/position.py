@@ -1,4 +1,4 @@
-"""Where a partition stands: the last fact that it has had, and the newest record of its audit."""
+"""The position of a partition: the last fact that it has had, and the newest record of its audit."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Position:
     sequence: int = 0
     """Of the last fact; 0: none."""
     stream: str = ""
-    """When the stream of facts was created that it counts; empty: nobody has said."""
+    """When the stream of facts was created that it counts; empty: not known."""
     rules: str = ""
     """Digest of the rules by which the facts up to it were read."""
     audited: Head = field(default_factory=Head)

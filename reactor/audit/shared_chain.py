@@ -1,6 +1,6 @@
 """The chain of people's words: it belongs to no partition, and all routers write it.
 
-Its newest hash stands beside the positions of the partitions, written by revision after each record, and whoever writes
+Its newest hash is beside the positions of the partitions, written by revision after each record, and the next writer
 goes on from there: a record that was cut off at the end is missing for good.
 """
 

@@ -1,7 +1,7 @@
-"""Signs where each record of the audit stands: HMAC-SHA256 with a key that is in no message and on no bus.
+"""Signs the place of each record of the audit: HMAC-SHA256 with a key that is in no message and on no bus.
 
 What is signed is the record's chain, its number, and the hash and time of the record before. So each record confirms
-the one before it, and the first that retention has left vouches for where the chain begins.
+the one before it, and the first that retention has left confirms where the chain begins.
 """
 
 from __future__ import annotations

@@ -114,7 +114,7 @@ def _wanted(
 
 
 def _there(wanted: Mapping[str, ClusterSettings]) -> None:
-    """Raises SettingsError where a kubeconfig is no file: the client would speak of contexts."""
+    """Raises SettingsError where a kubeconfig is no file: the error of the client would be about contexts."""
     for name, cluster in wanted.items():
         file = cluster.kubeconfig
         # KUBECONFIG may list several, of which some may be missing, as for kubectl.

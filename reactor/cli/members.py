@@ -53,7 +53,7 @@ async def _seen(settings: BusSettings, url: str | Sequence[str]) -> dict[str, li
 
 
 def _by_owner(partitions: Sequence[Row]) -> list[Row]:
-    """One row for each process that owns partitions, and one for those that nobody alive owns."""
+    """One row for each process that owns partitions, and one for those without a living owner."""
     owners: dict[tuple[bool, str], list[Row]] = {}
     for one in partitions:
         owners.setdefault((one["alive"], one["owner"]), []).append(one)

@@ -47,7 +47,7 @@ class RefusedRequest:
 
 
 def refusal(request: RefusedRequest, status: int, body: bytes, headers: Mapping[str, str]) -> Terminal | Retryable:
-    """Give the error that an answer other than 2xx stands for."""
+    """Give the error for an answer other than 2xx."""
     message = f"{request.text} was answered {status}: {_words(body)}"
     if status in (401, 403):
         return Forbidden(f"{message}; {_remedy(request, status, message)}")
@@ -67,7 +67,7 @@ def refusal(request: RefusedRequest, status: int, body: bytes, headers: Mapping[
 def _status_of(body: bytes) -> dict[str, object]:
     try:
         status = parsed(body)
-    except ValueError:  # also UnicodeDecodeError: whatever stands between us and the server answered
+    except ValueError:  # also UnicodeDecodeError: something between us and the server answered, such as a proxy
         return {}
     return status if isinstance(status, dict) else {}
 

@@ -170,7 +170,7 @@ class Boto:
 
 
 def refusal(about: str, error: Mapping[str, Any]) -> Terminal | Retryable:
-    """Give the error that an answer other than success stands for. Pure, so that the table can be tested."""
+    """Give the error for an answer other than success. Pure, so that the table can be tested."""
     code, words = str(error.get("Code", "")), str(error.get("Message", ""))
     message = f"{about} was answered {code}: {' '.join(words.split())[:300]}"
     if code in _FORBIDDEN:

@@ -34,7 +34,7 @@ class ObjectChange(NamedTuple):
     kind: ChangeType
     object: JsonObject
     unbroken: bool = True
-    """False: it changed while nobody watched, and nobody knows what it was in between."""
+    """False: it changed while no watch was open; what it was in between is not known."""
 
 
 class Key(NamedTuple):

@@ -1,4 +1,4 @@
-"""Objects as a watch of this process holds them: whoever is to change one need not read it first.
+"""Objects as a watch of this process holds them: code that changes one need not read it first.
 
 A copy may be old. So it is only good for a write that tests the resourceVersion which the copy has: the server refuses
 it where the object is another one by now. That nothing is to be done is never concluded from a copy.

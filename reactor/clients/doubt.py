@@ -1,4 +1,4 @@
-"""Whether a LIST may be believed that lacks most of what stood a moment ago.
+"""Whether a LIST may be believed that lacks most of the objects of a moment ago.
 
 An API server that has just started, whose cache or backup is not complete, answers 200 with few objects or none. So a
 LIST that lacks more than half of them is believed only when others have said the same for long enough, and none that
@@ -31,7 +31,7 @@ class Doubt:
         self._lists = 0
         self._since = 0.0
         self.keys: Set[Key] = frozenset()
-        """Objects that stood a moment ago, and that the last LIST lacks."""
+        """Objects that existed a moment ago, and that the last LIST lacks."""
 
     def listed(self, stood: Set[Key], found: Set[Key], now: float, *, present: Key | None = None) -> Set[Key]:
         """Take note of a LIST. Gives what it lacks and is not believed to be gone. `now`: monotonic, in seconds.

@@ -23,7 +23,7 @@ class ListPage:
     def __init__(self, text: bytes) -> None:
         self._text = text
         # Real servers put the list's metadata before the items of built-in kinds and behind those of custom resources.
-        # What stands before the first "items" is no object of the list, and nor is what stands behind the last bracket.
+        # What is before the first "items" is no object of the list, and nor is what is behind the last bracket.
         found = _ITEMS.search(text)
         self._from, self._to = (found.end() - 1, text.rfind(b"]") + 1) if found else (0, 0)
         self._whole: JsonObject | None = None

@@ -15,8 +15,8 @@ T = TypeVar("T")
 class Loading(Generic[T]):
     """One call at a time, shared by all who ask for it; no caller waits longer than WAIT_SECONDS at once.
 
-    One that hangs is left to go on, and joined by whoever asks next: a second one would only leave a second program
-    behind that nobody ends.
+    One that hangs is left to go on, and the next caller waits for it too: a second call would only leave a second
+    program behind that no process ends.
     """
 
     def __init__(self, load: Callable[[], Awaitable[T]], *, what: str) -> None:

@@ -12,7 +12,7 @@ class MalformedField(ValueError):
 
 
 def get(found: JsonObject, *path: str) -> Any:
-    """Give what stands there, None where nothing does. Raises MalformedField."""
+    """Give the value at this place, None if there is none. Raises MalformedField."""
     value: Any = found
     for key in path:
         if value is None:
@@ -24,7 +24,7 @@ def get(found: JsonObject, *path: str) -> Any:
 
 
 def count(found: JsonObject, *path: str) -> int:
-    """Give a whole number, 0 where none stands. Raises MalformedField."""
+    """Give a whole number, 0 if there is none. Raises MalformedField."""
     value = get(found, *path)
     if value is None:
         return 0  # the API leaves out zeros

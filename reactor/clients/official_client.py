@@ -1,8 +1,8 @@
 """The two parts of the official Kubernetes client that are used: its configuration, and its ApiClient.
 
 `import kubernetes` brings its synchronous twin, typed models, leader election and two more HTTP libraries along, which
-cost 0.2 s and 12 MiB. So its packages stand for themselves, empty, while the two parts are imported. Afterwards they
-are gone, and whoever imports `kubernetes` gets all of it, with these same parts.
+cost 0.2 s and 12 MiB. So empty modules replace its packages while the two parts are imported. Afterwards they
+are gone, and code that imports `kubernetes` gets all of it, with these same parts.
 """
 
 from __future__ import annotations

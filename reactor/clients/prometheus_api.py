@@ -111,7 +111,7 @@ class Prometheus:
             raise QueryFailed(f"{where}: the answer is not Prometheus's JSON: {error!r}") from error
         finally:
             self._calls.discard(call)
-            call.end()  # of a query that nobody waits for any more, the thread is free for the next
+            call.end()  # of a query whose caller no longer waits, the thread is free for the next
 
     def _answer(self, promql: str, params: dict[str, str], call: ThreadCall) -> Any:
         with call:
@@ -142,7 +142,7 @@ def _refusal(where: str, text: str) -> QueryFailed | QueryRefused:
 
 
 def _samples(where: str, result: object) -> list[Sample]:
-    """Read a vector or a scalar. Raises QueryRefused for what has no one number per series."""
+    """Read a vector or a scalar. Raises QueryRefused for results without one number per series."""
     try:
         if isinstance(result, Sequence) and len(result) == 2 and not isinstance(result[0], dict):
             return [_sample({}, result)]

@@ -3,13 +3,13 @@
 It survives what real API servers and the networks before them do: 410 Gone, cut connections, watches that end at once
 (a proxy that answers 200 and nothing else), stalls, 429 and 5xx with Retry-After, HTML instead of JSON, half a line.
 A watch that broke is followed by a LIST: the server may have been restored meanwhile, and would not say so. After a
-relist, the difference to what was known is told as one batch, so that nobody decides on half of it.
+relist, the difference to what was known is told as one batch, so that no rule decides on half of it.
 
 `seen` says until when the server has proved that the copy is true, or that it cannot be believed now. A source dates
 what it repeats accordingly, and falls silent where nothing confirms it: silence is what makes a target Unknown. An
 event, a bookmark and the orderly end of a watch prove it for the moment at which they came, a LIST for that at which it
 was asked for. A LIST that lacks most of what was there, or what is there when it is read alone, is doubted
-(`doubt.py`). After a standstill of this process only a new LIST proves anything.
+(`doubt.py`). After a standstill of this process only a new LIST is proof.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ class Reflector:
         self._backoff = backoff or RetryBackoff(first_seconds=0.1, most_seconds=30)
         self._stored: dict[Key, _Stored] = {}
         self._pages_read: dict[bytes, tuple[Key, ...]] = {}
-        """What stood on the pages of the last LIST, by their digests, while nothing has changed since."""
+        """The keys on each page of the last LIST, by the digest of the page, while nothing has changed since."""
         self._version: str | None = None  # None: list before anything else
         self._listed_at = 0.0
         self._heard_at: float | None = None  # last proof that the copy was true, on the event loop's clock
@@ -180,7 +180,7 @@ class Reflector:
 
     @property
     def _outdated(self) -> bool:
-        """Whether this process stood still since the last LIST: what a watch says afterwards may be as old as that."""
+        """Whether this process was stopped since the last LIST: what a watch sends afterwards may be as old as that."""
         return self._clock.standstill.ended_at > self._list_began
 
     def _thawed(self) -> None:
@@ -269,7 +269,7 @@ class Reflector:
             if page.digest:
                 read[page.digest] = tuple(islice(found, known, None))
         if self._clock.standstill.ended_at > look.began:
-            return  # nobody knows how old this is: it is listed again at once
+            return  # how old this is, is not known: it is listed again at once
         lacking = self._stored.keys() - found.keys()
         present = await found_alone(self._api, self._path, self._selector.get("labelSelector"), lacking)
         kept = self._doubt.listed(self._stored.keys(), found.keys(), _now(), present=present)
@@ -377,7 +377,7 @@ class Reflector:
         try:
             await self._on_changes(changes)
         except (Retryable, Terminal) as error:
-            # Not an error of this API: taken for one, the change would be lost without anybody noticing.
+            # Not an error of this API: taken for one, the change would be lost, and no log would say so.
             raise RuntimeError(f"{self._where}: a change could not be passed on: {error}") from error
 
     async def _failed(self, error: Retryable | Terminal, *, lasted: float) -> None:

@@ -41,7 +41,7 @@ class RouteEntry:
     service: str
     """As rule files name it: `name`, or `namespace/name` where it is in another namespace than the route."""
     weight: object
-    """As it stands: an int, a float or a quantity string; None: it does not."""
+    """As the object has it: an int, a float or a quantity string; None: the object has none."""
     default: int | None = None
     """What an absent weight means; None: absent is not allowed to stay."""
     field: str = "weight"
@@ -100,7 +100,7 @@ def rules_of(kind: RouteKind, found: JsonObject) -> int:
 
 
 def weights_of(kind: RouteKind, some: Sequence[RouteEntry]) -> list[int]:
-    """Give what the entries stand at, in whole numbers: what has to add up to a total is given as parts of it.
+    """Give the weights of the entries as whole numbers. Where a kind asks for a total, they are parts of that total.
 
     Raises Unreadable.
     """
@@ -187,7 +187,7 @@ def _entry(kind: RouteKind, found: JsonObject, path: tuple[str | int, ...], home
 
 
 def _field(found: JsonObject, path: str, where: str) -> Any:
-    """Give what stands at a dotted path; None: nothing does. Raises Unreadable."""
+    """Give the value at a dotted path; None: there is none. Raises Unreadable."""
     value: Any = found
     for depth, key in enumerate(parts := path.split(".")):
         if value is None:

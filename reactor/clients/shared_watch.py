@@ -1,7 +1,7 @@
 """One watch of a whole cluster in place of many of its namespaces.
 
 Each source lists and watches the namespace that it is about. Above NAMESPACES_MAX namespaces of one kind the watches
-are served from one that sees all of them: its lines are passed on by namespace. Whoever begins gets first what has
+are served from one that sees all of them: its lines are passed on by namespace. A watch that begins gets first what has
 happened since the version that it names, from what the shared watch has kept; where that is not known any more the
 answer is Expired, as a server's would be, and it lists again. The shared watch's orderly end is passed on as the end
 of each, and so is its failure. Where we may not watch the whole cluster, each namespace is watched by itself.
@@ -91,7 +91,7 @@ class _Reader:
 
 
 class _Shared:
-    """The watch of one kind and selector in all namespaces, while anybody reads it."""
+    """The watch of one kind and selector in all namespaces, while it has readers."""
 
     def __init__(self, path: str, query: Mapping[str, str], idle_seconds: float, open_: Open) -> None:
         self._path = path
@@ -133,13 +133,13 @@ class _Shared:
         try:
             while await self._cycle():
                 pass
-        except Exception as error:  # noqa: BLE001 - whoever reads gets it
+        except Exception as error:  # noqa: BLE001 - each reader gets it
             self._finish(error)
         finally:
             self._finish(ApiUnavailable(f"{self._path}: the shared watch was closed"))
 
     async def _cycle(self) -> bool:
-        """Follow one watch to its orderly end, and end it for all who read. Gives whether anybody has read it."""
+        """Follow one watch to its orderly end, and end it for all readers. Gives whether it had a reader."""
         query = {**self._query, "resourceVersion": str(self._version), "timeoutSeconds": str(WATCH_SECONDS)}
         async with self._open(self._path, query, self._idle_seconds) as lines:
             if not self.opened.done():
@@ -180,7 +180,7 @@ class _Shared:
         self.ended = True
         if not self.opened.done():
             self.opened.set_exception(error)
-            self.opened.exception()  # whoever waits gets it; nobody has to
+            self.opened.exception()  # a waiting reader gets it; there need not be one
         readers, self._readers = self._readers, set()
         for reader in readers:
             reader.end(error)

@@ -52,7 +52,7 @@ async def child(name: str, module: str, *arguments: str, log: Path) -> AsyncIter
         process = await asyncio.create_subprocess_exec(
             sys.executable, "-m", module, *arguments, "--parent", str(os.getpid()),
             stdin=DEVNULL, stdout=PIPE, stderr=said,
-            cwd=_OURS,  # from here -m finds this very code, whatever folder the person stands in
+            cwd=_OURS,  # from here -m finds this very code, whatever the current folder is
             process_group=0,  # a Ctrl-C in the terminal is for us: the world ends after the reactor has
         )  # fmt: skip
     try:

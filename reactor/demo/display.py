@@ -24,13 +24,13 @@ class Display(Protocol):
     """What the story needs."""
 
     def title(self, text: str) -> None:
-        """Show a line that stands by itself."""
+        """Show a line that stays."""
 
     def say(self, kind: str, text: str) -> None:
         """Show what has happened, with the time since the start."""
 
     def live(self, *lines: str) -> None:
-        """Show how it stands; the next time takes the place of this one."""
+        """Show the current state; the next call replaces it."""
 
 
 def line(elapsed: float, kind: str, text: str) -> str:
@@ -39,7 +39,7 @@ def line(elapsed: float, kind: str, text: str) -> str:
 
 
 def wrapped(text: str, columns: int) -> str:
-    """Give a line of ours in several, each within so many columns; what follows stands under the sentence.
+    """Give a line of ours in several, each within so many columns; what follows is under the sentence.
 
     A word that is longer stays whole: it is an address to copy.
     """

@@ -1,4 +1,4 @@
-"""The demo's stand-in for Prometheus and Alertmanager: an alert on the error rate of the primary's service."""
+"""Takes the place of Prometheus and Alertmanager in the demo: an alert on the error rate of the primary's service."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The demo's temporary folder: its own, and gone afterwards.
 
-Only a kill -9 leaves it behind, and then the next demo takes it away: nobody owns a folder whose lock nobody holds.
+Only a kill -9 leaves it behind, and then the next demo takes it away: a folder whose lock is free has no owner.
 """
 
 from __future__ import annotations

@@ -59,7 +59,7 @@ class RouteName:
 def weights_of(kind: str, route: dict[str, Any]) -> dict[str, int]:
     """Give the weights of a route, or of its first rule that has backends to choose from.
 
-    {}: they are none that a reactor could move, and nobody gets anything.
+    {}: they are none that a reactor could move, and no service gets traffic.
     """
     described = ROUTE_KINDS[kind]
     try:
@@ -74,7 +74,7 @@ def weights_of(kind: str, route: dict[str, Any]) -> dict[str, int]:
 async def follow(session: aiohttp.ClientSession, api: str, route: RouteName) -> AsyncIterator[dict[str, int]]:
     """Give the weights, first as they are and then whenever they change; {} where the route is not there.
 
-    An API server that is away is waited for: whoever reads keeps what was last said.
+    An API server that is away is waited for: the reader keeps the last weights.
     """
     last: dict[str, int] | None = None
     while True:

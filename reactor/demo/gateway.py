@@ -38,7 +38,7 @@ class Gateway:
         self._failures: tuple[float, float] | None = None
 
     async def follow(self, api: str, route: RouteName) -> None:
-        """Keep the weights as they stand in the cluster, without end."""
+        """Keep the weights as they are in the cluster, without end."""
         async for weights in follow(self._session, api, route):
             self._weights, self._balance = weights, Balance(weights)
 
@@ -70,7 +70,7 @@ class Gateway:
     async def _answers(self, service: str) -> bool:
         url = self._backends.get(service)
         if url is None:
-            return False  # the route names a service that nobody runs
+            return False  # the route names a service that does not run
         try:
             async with self._session.get(url) as answer:
                 await answer.read()
@@ -95,7 +95,7 @@ class Gateway:
         while True:
             due = max(due + 1, clock())
             await asyncio.sleep(due - clock())
-            print(self.take(clock()).to_json(), flush=True)  # noqa: T201 - whoever started us reads it
+            print(self.take(clock()).to_json(), flush=True)  # noqa: T201 - the process that started us reads it
 
 
 async def _run(given: argparse.Namespace) -> None:

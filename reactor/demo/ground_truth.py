@@ -10,7 +10,7 @@ from reactor.demo.kube import WORLD, Emulator
 
 _KIND, _ROUTES = "TrafficSplit", "trafficsplits"
 _REACTOR = "alert-reactor"
-"""Its field manager, as it stands in managedFields."""
+"""Its field manager, as managedFields has it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ ROUTE = "checkout"
 HOME = "east"
 """The cluster with the route."""
 BACKENDS: Mapping[str, str] = {"checkout": "east", "checkout-west": "west", "checkout-central": "central"}
-"""The route's backends, each with the cluster that it stands for. The first is the primary."""
+"""The route's backends, each with its cluster. The first is the primary."""
 PRIMARY = "checkout"
 RULE = "checkout-failover"
 ALERTS = "alertmanager"

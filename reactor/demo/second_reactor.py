@@ -48,7 +48,7 @@ async def _run(config: Path) -> None:
     settings = read_settings(config)
     bus = settings.bus.model_copy(update={"url": address(settings.bus)})
     async with App(settings.model_copy(update={"name": NAME, "bus": bus}), ALL_ROLES) as app:
-        print("runs", flush=True)  # noqa: T201 - whoever started us waits for it
+        print("runs", flush=True)  # noqa: T201 - the process that started us waits for it
         await app.failed()
 
 

@@ -19,7 +19,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, generate_latest
 from reactor.demo.lifeline import end_with
 
 SECONDS_MAX = 10.0
-STOP_SECONDS = 1.0  # requests are short; whoever holds a connection open is not waited for
+STOP_SECONDS = 1.0  # requests are short; a client that holds a connection open is not waited for
 
 
 class Service:
@@ -108,7 +108,7 @@ async def _run(name: str, host: str, port: int) -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     async with serving(Service(name), host, port) as url:
-        print(url, flush=True)  # noqa: T201 - whoever started us on port 0 reads where we are
+        print(url, flush=True)  # noqa: T201 - the process that started us on port 0 reads where we are
         await stop.wait()
 
 

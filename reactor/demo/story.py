@@ -17,7 +17,7 @@ from reactor.runtime.clock import Clock
 READY_SECONDS = 20.0
 """The reactor has to get three services and one route, on a machine that may be busy."""
 CALM_SECONDS = 2.5
-"""Between two chapters, so that a person sees how it stands: longer than plain lines are apart."""
+"""Between two chapters, so that a person sees the state: longer than plain lines are apart."""
 SLACK_SECONDS = 10.0
 """For how much longer than its window an action is waited for."""
 NOTICE_SECONDS = 1.0
@@ -105,7 +105,7 @@ class Story:
         return self._ours()[number - 1]
 
     def _ours(self) -> list[RouteWrite]:
-        """The reactor's writes; somebody with kubectl may have made others."""
+        """The reactor's writes; a person with kubectl may have made others."""
         return [shift for shift in self._watcher.shifts if shift.by_reactor]
 
     async def _until(self, happened: Callable[[], bool], within: float, what: str) -> None:

@@ -26,7 +26,7 @@ class Second:
     at: float
     """When it ended."""
     weights: Mapping[str, int]
-    """As they stood at its end; {} while the route is not known."""
+    """The weights at its end; {} while the route is not known."""
     counts: Mapping[str, Count]
     """By backend; under "" what had no backend to go to."""
     failures: tuple[float, float] | None = None

@@ -1,4 +1,4 @@
-"""Who should own what: everybody who knows the same members comes to the same answer, without asking others."""
+"""Which member should own which partition: all that know the same members compute the same, without asking."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ def assignment(members: Sequence[str], partitions: int) -> Mapping[int, str]:
     """Give each partition to a member: evenly (one more or less), and so that a change of members moves little.
 
     Rendezvous hashing with quotas: the pairs of the highest weight are served first, until a member has its share.
-    Everybody who knows the same members comes to the same answer.
+    Processes that know the same members compute the same assignment.
     """
     return _assigned(tuple(sorted(set(members))), partitions)
 

@@ -6,7 +6,7 @@ quotas, so one more or one less moves little. An owner's word is a key of its ow
 this has to be exact: what a stale owner publishes is refused by the epoch fence.
 
 A heartbeat counts when it has come back through the watch: then all that others had said before it is known, too. So
-nobody takes itself for alone who has only not listened.
+a member that has only not listened does not take itself for the only one.
 """
 
 from __future__ import annotations
@@ -88,8 +88,8 @@ class Fleet:
         self._changed = asyncio.Event()
 
     def wanted(self) -> frozenset[int]:
-        """The partitions that are ours by rendezvous, while our own heartbeat is fresh or nobody else was there; else
-        none."""
+        """The partitions that are ours by rendezvous, while our own heartbeat is fresh or there was no other member;
+        else none."""
         if not (self.fresh or self.alone):
             return frozenset()
         share = assignment(self.members(), self._shares)
@@ -102,7 +102,7 @@ class Fleet:
 
     @property
     def alone(self) -> bool:
-        """Whether there were no others when our heartbeat last came back, and nobody has come since that we know of.
+        """Whether there were no others when our heartbeat last came back, and none has joined since that we know of.
 
         After a standstill of this process the heartbeat has to be a newer one.
         """
@@ -110,9 +110,10 @@ class Fleet:
 
     @property
     def present(self) -> bool:
-        """Whether we may go on with what is ours: our last word was taken, and not long ago. Or nobody else was there.
+        """Whether we may go on with what is ours: our last heartbeat was stored, and not long ago. Or there is no other
+        member.
 
-        A connection that was lost is by itself no reason to end anything: nobody hears what we see meanwhile.
+        A connection that was lost is by itself no reason to end anything: others do not get what we see meanwhile.
         """
         return self.alone or (self.fresh and not self._missed)
 
@@ -126,7 +127,7 @@ class Fleet:
         return self._known is not None and self._known.losses == self._losses()
 
     def _outdated(self, beat: _Beat) -> bool:
-        """Whether this process stood still since: others may have come, or taken us for dead."""
+        """Whether this process was stopped since: others may have joined, or taken us for dead."""
         return beat.at < self._clock.standstill.ended_at
 
     def members(self) -> list[str]:
@@ -134,11 +135,11 @@ class Fleet:
         return self._peers.there()
 
     def owned(self) -> frozenset[int]:
-        """The partitions that our own word stands on, whether we work on them or not."""
+        """The partitions whose owner key has our name, whether we work on them or not."""
         return self._owners.ours()
 
     async def claim(self, partition: int) -> bool:
-        """Take a partition whose owner is gone, or that nobody owns. False: not yet ours. Raises Unavailable."""
+        """Take a partition whose owner is gone, or that has none. False: not yet ours. Raises Unavailable."""
         if self._owners.owner(partition) in {*self.members()} - {self._name}:
             return False
         return await self._owners.take(partition)
@@ -148,7 +149,7 @@ class Fleet:
         await self._owners.give_up(partition)
 
     async def changed(self, timeout: float) -> None:
-        """Wait until somebody came, went, claimed or released, or until the timeout in seconds."""
+        """Wait until a member joined, left, claimed or released, or until the timeout in seconds."""
         try:
             async with asyncio.timeout(timeout):
                 await self._changed.wait()
@@ -174,7 +175,7 @@ class Fleet:
             try:
                 await ended(*tasks)
             finally:
-                # Whatever comes between: whoever answers is there, and others wait for whoever has not said good-bye.
+                # Whatever comes between: a member that answers counts as present, and others wait until it has left.
                 await to_its_end(self._leave(stop_answering), LEAVE)
 
     async def _leave(self, stop_answering: Callable[[], Awaitable[None]]) -> None:
@@ -225,7 +226,7 @@ class Fleet:
             await self._beat()
 
     async def _due(self) -> None:
-        """Wait for the next heartbeat's time; at once when the connection was lost or we stood still since."""
+        """Wait for the next heartbeat's time; at once when the connection was lost or this process was stopped."""
         for _ in range(round(HEARTBEAT / LOOK)):
             sent = self._sent
             if sent is None or sent.losses != self._losses() or self._outdated(sent):
@@ -238,7 +239,7 @@ class Fleet:
                 try:
                     self._heard(change)
                 except Malformed as error:
-                    # Whoever wrote it, the others go on.
+                    # It concerns the member that wrote it alone: the others go on.
                     unreadable(LEASES.name, change if isinstance(change, str) else change.key, error)
 
     def _heard(self, change: KeyValueEntry | str) -> None:
@@ -274,7 +275,7 @@ class Fleet:
             await asyncio.sleep(LOOK)
             for name in self._peers.asked():
                 answer = await self._bus.is_present(subjects.alive(self._kind + name), ASK)
-                # Who was cut off itself judges nobody: the others may be connecting again as well.
+                # A member that was cut off itself calls no other gone: the others may be connecting again as well.
                 if self._unbroken and self._peers.answered(name, answer):
                     log.warning("%s is gone: no process answers for it", name)
                     self._changed.set()

@@ -27,20 +27,20 @@ class Owners:
         self._owners: dict[int, _Owner] = {}
 
     def owner(self, share: int) -> str:
-        """Whose it is; empty: nobody's."""
+        """The name of its owner; empty: it has none."""
         owner = self._owners.get(share)
         return owner.name if owner is not None else NOBODY
 
     def ours(self) -> frozenset[int]:
-        """All that our own word stands on."""
+        """All whose owner is this member."""
         return frozenset(share for share, owner in self._owners.items() if owner.name == self._name)
 
     def told(self, share: int, entry: KeyValueEntry) -> None:
-        """The watch told of a word. One that cannot be read is nobody's: whoever should own the share takes it."""
+        """The watch gave an entry. One that cannot be read names no owner: the member whose share it is takes it."""
         self._owners[share] = _Owner(_name(entry.value), entry.revision)
 
     async def take(self, share: int) -> bool:
-        """Write our word where the one that we know still stands. Raises Unavailable."""
+        """Write our name if the entry is still the one that we know. Raises Unavailable."""
         await self._write(share, self._name)
         return share in self.ours()
 
@@ -59,7 +59,7 @@ class Owners:
             self._learn(share, before, _Owner(name, revision))
 
     async def _look_again(self, share: int, key: str) -> None:
-        """Somebody was faster; or the store was wiped, and no watch tells of a key that was never written again."""
+        """Another member was faster; or the store was wiped, and no watch gives a key that was never written again."""
         before = self._owners.get(share)
         try:
             entry = await self._store.get(key)
@@ -69,8 +69,8 @@ class Owners:
             self._learn(share, before, _Owner(_name(entry.value), entry.revision))
 
     def _learn(self, share: int, before: _Owner | None, answer: _Owner | None) -> None:
-        """Take an answer, unless the watch spoke while it was on its way: the watch comes to the newest in the end,
-        and an older answer on top of that would stand without end."""
+        """Take an answer, unless the watch gave an entry meanwhile: the watch gives the newest in the end, and an older
+        answer after that would stay without end."""
         if self._owners.get(share) != before:
             return
         if answer is None:

@@ -1,7 +1,7 @@
 """Who else is there, as one member knows it.
 
-A member that is not heard for LEASE is gone, or one for which nobody answered twice. Silence counts only while we
-listen: whoever was cut off itself has heard nobody, and that says nothing about the others.
+A member without a heartbeat for LEASE is gone, and so is one that did not answer twice. Silence counts only while we
+listen: a member that was cut off itself gets no heartbeats, and that says nothing about the others.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ LEASE = 4.0
 DEAF = 2.5
 """Seconds after which we no longer listen, if nothing shows that we do: two heartbeats of our own, and a little."""
 DOUBTS = 2
-"""So often nobody has to answer: one that connects again has no subscription for a moment."""
+"""A member is gone after so many questions without an answer: one that reconnects has no subscription for a moment."""
 
 
 @dataclass(slots=True)
@@ -53,7 +53,7 @@ class Peers:
         self._listened = now
 
     def spoke(self, name: str, revision: int) -> bool:
-        """Somebody's heartbeat stands at this revision; True: they have come, or come back."""
+        """The heartbeat of a member has this revision; True: the member is new, or back."""
         known = self._peers.get(name)
         # Unequal, not greater: a store that was wiped counts from one again.
         if known is not None and known.revision == revision:
@@ -63,11 +63,11 @@ class Peers:
         return not there
 
     def left(self, name: str) -> None:
-        """Somebody has said goodbye."""
+        """A member has left in good order."""
         self._peers.pop(name, None)
 
     def answered(self, name: str, answer: bool | None) -> bool:
-        """Somebody was asked (`Bus.ask`); True: they are gone by now."""
+        """A member was asked (`Bus.ask`); True: it counts as gone now."""
         peer = self._peers.get(name)
         if peer is None:
             return False  # it left meanwhile
@@ -75,7 +75,7 @@ class Peers:
         return peer.doubts == DOUBTS
 
     def names(self) -> Sequence[str]:
-        """Everybody of whom we know, there or not."""
+        """All known members, present or not."""
         return list(self._peers)
 
     def _counts(self, peer: _Peer) -> bool:

@@ -97,7 +97,7 @@ class Presence:
             yield
         finally:
             try:
-                # First: once nobody answers, the key may be that of the next one.
+                # First: once this process does not answer, the key may be that of the next one.
                 await self._store.delete(self._key, revision=None)
             except Unavailable as error:
                 log.info("could not say that we leave: %s", error)
@@ -118,7 +118,7 @@ class Presence:
         while True:
             revision = await self._revision()
             answer = await self._bus.is_present(self._alive, ASK)
-            if answer is False or (answer is None and loop.time() >= until):  # None: it stands still, like a dead one
+            if answer is False or (answer is None and loop.time() >= until):  # None: it was stopped
                 stop_answering = await self._bus.announce(self._alive)
                 if await self._written(revision):
                     return stop_answering

@@ -73,7 +73,7 @@ class App:
         self.server: EmbeddedServer | None = None
         self._health: EmbeddedHealth | None = None
         self._ailment = ""
-        """Why the bus stores nothing, as last told; empty: it stores, or nobody knows why not."""
+        """Why the bus stores nothing, as last told; empty: it stores, or the reason is not known."""
         self._bus: JetStreamBus | None = None
         self._files: RuleFiles | None = None
         self._upkeep: BusReconciler | None = None

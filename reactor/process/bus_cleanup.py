@@ -1,7 +1,7 @@
 """Takes away what processes that were killed have left on the bus: their heartbeats, and who they said they were.
 
-Pods come with new names without end; nobody else would ever take these keys away. A key goes when it has not moved from
-one look to the next, which is many heartbeats, and nobody answers for it. One that was only away writes it again.
+Pods come with new names without end; no other code takes these keys away. A key is removed if it has not changed from
+one look to the next, which is many heartbeats, and no process answers for it. One that was only away writes it again.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Looks again and again whether all that the reactor keeps on the bus is still there, and creates again what was lost.
 
-A stream or a queue that was deleted from outside is no error to anybody who waits for what comes out of it: they wait
+A stream or a queue that was deleted from outside is no error to a process that waits for its messages: it waits
 without end. The same with a queue that a person paused: it is resumed. Only what is missing is made. What is there in
 another form is left to the next start: two versions of the reactor side by side would change it back and forth.
 """

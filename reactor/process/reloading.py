@@ -1,7 +1,7 @@
 """Changed rule files are taken while the process runs; files that cannot be used change nothing, and are told of.
 
 Contents are compared, not times: a ConfigMap's files change by a symlink that is swapped, an editor's by a rename. A
-change is judged once it has stood for two looks, so that a file is not read while it is being written.
+change is judged once two looks found the same, so that a file is not read while it is being written.
 """
 
 from __future__ import annotations
@@ -46,21 +46,21 @@ class RuleFiles:
         self.digest = digest(self.rules)
         self._store: Store | None = None
         self._kept: Sequence[Rule] = ()
-        """Rules whose doings stand, as they count where they are in no file."""
+        """Rules whose changes in the world still exist, as they count where they are in no file."""
         self.problems: tuple[str, ...] = ()
-        """Why the files, as they stand on the disk, are not in force; empty: they are."""
+        """Why the files that are on the disk now are not in force; empty: they are."""
         self._asked = asyncio.Event()
         self._warn()
 
     async def remember(self, store: Store) -> None:
-        """From now on go by rules, too, that left the files while what they did stands. Raises Unavailable."""
+        """From now on use rules, too, that left the files while what they changed still exists. Raises Unavailable."""
         self._store = store
         self._kept = await kept_rules(store)
         self.rules = with_removed(self.rules, self._kept, self._settings)
         self.digest = digest(self.rules)
 
     def look_now(self) -> None:
-        """Judge the files as they stand, without waiting for them to stand still: a caller says that they are ready."""
+        """Judge the files as they are now, without a second look: the caller says that they are complete."""
         self._asked.set()
 
     async def watch(self, switch: Switch, told: Callable[[], None]) -> None:

@@ -1,6 +1,6 @@
-"""The roles of one process, for as long as one rule set stands. Other rules: end this crew and start the next one.
+"""The roles of one process, for as long as one rule set is in force. Other rules: end this crew and start the next one.
 
-All that a role remembers stands on the bus, so that changing the crew is a clean restart without a new process.
+All that a role remembers is stored on the bus, so that changing the crew is a clean restart without a new process.
 """
 
 from __future__ import annotations
@@ -260,8 +260,8 @@ class RoleSet:
             planes = {context.settings.karmada.cluster: selectors}
             jobs["karmada"] = partial(start_all, (), world, karmada=planes)
         jobs |= self._remembering()
-        # While rules change, some members know other sources than we do: they share theirs, we share ours, and nobody's
-        # are left out. Who knows the same ones is of one fleet.
+        # While rules change, some members know other sources than we do: they share theirs, we share ours, and none is
+        # left out. Members that know the same sources are of one fleet.
         known = hashlib.sha256("\0".join(sorted(jobs)).encode()).hexdigest()[:8]
         fleet = Fleet(
             context.bus, context.name, len(jobs), context.clock, kind=f"{KIND}-{known}-", losses=self._losses

@@ -121,13 +121,13 @@ def _text(path: Path | None) -> str | None:
 
 
 async def agree_on_partitions(bus: JetStreamBus, partitions: int) -> None:
-    """Make sure that everybody on this bus spreads facts over as many partitions. Raises SettingsError."""
+    """Make sure that all processes on this bus spread facts over as many partitions. Raises SettingsError."""
     there = await partitions_of(bus)
     if there is None:
         try:
             await bus.store(LEASES).put(LAYOUT, json.dumps({"partitions": partitions}).encode(), revision=0)
         except Refused:
-            await agree_on_partitions(bus, partitions)  # somebody was faster: compare with theirs
+            await agree_on_partitions(bus, partitions)  # another process was faster: compare with its number
         return
     if there != partitions:
         raise SettingsError(
@@ -173,7 +173,7 @@ async def clock_difference(bus: Bus, clock: Clock) -> tuple[timedelta, timedelta
 
 
 async def keep_time_with(bus: Bus, clock: Clock) -> None:
-    """Go by the bus's clock where ours is off: whoever decides for a group has to agree with the one before.
+    """Use the bus's clock where ours is off: the decider of a group has to agree with the one before.
 
     Stored deadlines are moments; a process an hour ahead would take every open window for over. Raises Unavailable.
     """

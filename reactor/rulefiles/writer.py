@@ -34,7 +34,7 @@ class _Dumper(yaml.SafeDumper):
         return True
 
     def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:  # noqa: ARG002 - as above
-        """Lists stand further in than their key, as everybody writes them."""
+        """Lists are indented further than their key, as in most YAML files."""
         super().increase_indent(flow, indentless=False)
 
 
@@ -54,7 +54,7 @@ def rule_file(sources: Sequence[Mapping[str, Any]], rules: Sequence[Mapping[str,
 
 
 def as_yaml(value: object, *, compact: bool = False) -> str:
-    """Give YAML; compact: mappings and lists that hold nothing but words and numbers stand on one line."""
+    """Give YAML; compact: mappings and lists that hold nothing but words and numbers are on one line."""
     style = None if compact else False
     text: str = yaml.dump(
         value, Dumper=_Dumper, sort_keys=False, width=120, allow_unicode=True, default_flow_style=style

@@ -77,7 +77,7 @@ class Clock:
 
     @cached_property
     def standstill(self) -> Standstill:
-        """When this process stood still; noticed while its `run` runs."""
+        """When this process was stopped; noticed while its `run` runs."""
         return Standstill(self.now)
 
     async def sleep(self, seconds: float) -> None:

@@ -1,6 +1,6 @@
 """Writes log lines without ever making the process wait or end: a pipe may be full, closed, or its disk full.
 
-A thread writes; the process only hands lines over. What nobody takes is dropped and counted.
+A thread writes; the process only hands lines over. A line that the reader does not take is dropped and counted.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Lines:
             atexit.register(self.close)
 
     def put(self, line: str) -> None:
-        """Hand a line over. Never waits for whoever reads it."""
+        """Hand a line over. Never waits for the reader."""
         data = f"{line}\n".encode(errors="backslashreplace")
         with self._changed:
             if self._closed or self._bytes + len(data) > BYTES_MAX:

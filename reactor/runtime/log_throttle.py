@@ -7,7 +7,7 @@ from collections.abc import Hashable
 from reactor.runtime.clock import Clock
 
 AGAIN_SECONDS = 3600.0
-KEYS_MAX = 1000  # somebody who sends ever new nonsense costs log lines then, not memory
+KEYS_MAX = 1000  # a sender of ever new nonsense costs log lines then, not memory
 
 
 class LogThrottle:

@@ -15,7 +15,7 @@ PACKAGES = ("bus", "rules", "reactor")
 
 
 def check() -> None:
-    """Raise SettingsError unless the three packages stand side by side."""
+    """Raise SettingsError unless the three packages are in one folder."""
     homes = {name: _home(name) for name in PACKAGES}
     ours = homes["reactor"]
     if strangers := [f"{name} comes from {home}" for name, home in homes.items() if home != ours]:

@@ -13,7 +13,7 @@ _USERINFO = re.compile(r"(\w+://)[^/\s:@]+:[^/\s@]+@")
 
 
 def without_credentials(text: str) -> str:
-    """Take out what nobody writes but for a server: headers with credentials, user:password in URLs."""
+    """Take out what only servers need: headers with credentials, user:password in URLs."""
     return _USERINFO.sub(r"\1***@", _HEADER.sub(r"\1***", text))
 
 

@@ -1,4 +1,4 @@
-"""Noticing that this process stood still: stopped by a signal, suspended with its machine, or kept from the processor.
+"""Noticing that this process did not run: stopped by a signal, suspended with its machine, or kept from the processor.
 
 What waits in its sockets afterwards is as old as the standstill is long, and nothing tells it from what was sent since.
 So a copy that was kept by a watch proves nothing until it was listed again, and a look that was under way is void.
@@ -15,7 +15,7 @@ TICK_SECONDS = 0.25
 LIMIT = timedelta(seconds=0.75)
 """Between two ticks. A shorter standstill is not noticed: words are dated wrong by less than this."""
 LAP = timedelta(seconds=5)
-"""A process that stood still for longer was stopped (SIGSTOP, a paused machine): others may do its work by now."""
+"""A process that did not run for longer was stopped (SIGSTOP, a paused machine): others may do its work by now."""
 NEVER = datetime.min.replace(tzinfo=UTC)
 
 log = logging.getLogger(__name__)

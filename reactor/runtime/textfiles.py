@@ -1,4 +1,4 @@
-"""Files that people write, read with a limit: neither a pipe that nobody fills nor an endless device stops us."""
+"""Files that people write, read with a limit: neither a pipe without a writer nor an endless device stops us."""
 
 from __future__ import annotations
 

@@ -44,9 +44,9 @@ class Threads:
         def work() -> None:
             try:
                 tell = partial(answer.set_result, call())
-            except BaseException as raised:  # noqa: BLE001 - whoever waits gets it, whatever it is
+            except BaseException as raised:  # noqa: BLE001 - the caller that waits gets it, whatever it is
                 tell = partial(answer.set_exception, raised)
-            with contextlib.suppress(RuntimeError):  # the loop was closed meanwhile: nobody waits
+            with contextlib.suppress(RuntimeError):  # the loop was closed meanwhile: no caller waits
                 loop.call_soon_threadsafe(told, tell)
 
         try:

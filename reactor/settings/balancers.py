@@ -1,4 +1,4 @@
-"""The settings of load balancers: what a rule's route names when it stands in no cluster."""
+"""The settings of load balancers: what a rule's route names when it is in no cluster."""
 
 from __future__ import annotations
 

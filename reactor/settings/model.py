@@ -74,7 +74,7 @@ class BusSettings(SettingsPart):
             raise ValueError(msg)
         for one in [url] if isinstance(url, str) else url or []:
             if not is_nats(one):
-                msg = "write nats://HOST:PORT, or a list of them"  # without what stands there: it may have a password
+                msg = "write nats://HOST:PORT, or a list of them"  # without the value: it may have a password
                 raise ValueError(msg)
         return url
 
@@ -396,7 +396,7 @@ class Settings(Described, BaseSettings):
 
 
 def load(path: Path | None, **given: Any) -> Settings:
-    """Read the settings. Raises SettingsError that names every key that is wrong, and where it stands."""
+    """Read the settings. Raises SettingsError that names every key that is wrong, and where it is."""
 
     class FromFile(Settings):
         from_file = read_file(path) if path is not None else {}

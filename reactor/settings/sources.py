@@ -26,7 +26,7 @@ NATS_SCHEMES = ("nats", "tls", "ws", "wss")
 class Environment(EnvSettingsSource):
     """Only names that begin with `REACTOR_`, each under the key that the file would use.
 
-    pydantic-settings takes an alias without the prefix: NAME and BUS of anybody's environment would be settings.
+    pydantic-settings takes an alias without the prefix: NAME and BUS of any environment would be settings.
     """
 
     def __init__(self, settings_cls: type[pydantic_settings.BaseSettings]) -> None:
@@ -131,7 +131,7 @@ def _untagged(at: tuple[str | int, ...]) -> tuple[str | int, ...]:
 
 
 def _variable(at: tuple[str | int, ...]) -> str | None:
-    """Give the variable that says what stands at this place or around it; the environment beats the file."""
+    """Give the variable that sets the value at this place or around it; the environment beats the file."""
     place = [str(part).replace("_", "").lower() for part in at]
     for name in sorted(os.environ, key=len, reverse=True):
         words = [word.replace("_", "").lower() for word in name[len(PREFIX) :].split("__")]

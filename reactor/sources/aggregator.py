@@ -1,7 +1,7 @@
-"""What several objects say of one target: the worst speaks. Of a target that no object makes any more, nobody knows.
+"""What several objects say of one target: the worst counts. A target that no object makes any more is Unknown.
 
 A template may take labels of the object, so that many objects make one target, and one whose label changes makes
-another one than before. What a whole batch of changes says is noted first and spoken afterwards, so that nobody hears
+another one than before. What a whole batch of changes says is noted first and told afterwards, so that no rule gets
 half of it.
 """
 
@@ -70,7 +70,7 @@ class TargetAggregator(Generic[Key]):
         self._unspoken: dict[str, _Note] = {}
         """Targets of which something was noted, and who last said it."""
         self._broken: set[str] = set()
-        """Those of them that may have been otherwise since the last word, as nobody watched."""
+        """Those of them that may have been otherwise since the last observation, as no watch was open."""
 
     def note(
         self, key: Key, status: Health, *, labels: Mapping[str, str], look: ReadInterval, detail: str = "",
@@ -136,7 +136,8 @@ class TargetAggregator(Generic[Key]):
         await self._publisher.answer(self._until)
 
     async def keep(self, look_again: LookAgain, requests: Requests) -> None:
-        """Repeat what stands, without end, and speak what could not be spoken, where all who make a target are seen."""
+        """Repeat the current state, without end, and tell what could not be told, once all objects of a target are
+        seen."""
         async with asyncio.TaskGroup() as group:
             group.create_task(self._publisher.keep(self._until, look_again, requests, self._in_doubt))
             group.create_task(self._catch_up())

@@ -1,7 +1,7 @@
 """The weights of a load balancer, read every few seconds: no load balancer says by itself that they have changed.
 
-Where it does not answer, nothing is told: nobody knows. Where it answers what cannot be used, that is told as the
-route's problem, so that `reactor status` shows it.
+Where it does not answer, nothing is told: its weights are not known. Where it answers what cannot be used, that is told
+as the route's problem, so that `reactor status` shows it.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class _Reader:
             world.tell, world.clock, on_facts_lost=world.on_facts_lost, period_seconds=REFRESH_SECONDS
         )
 
-    async def read(self, *, extra: bool) -> None:  # noqa: ARG002 - each answer stands for itself
+    async def read(self, *, extra: bool) -> None:  # noqa: ARG002 - each answer is complete
         """Take one reading."""
         began = self._clock.now()
         route = Route(kind=self._kind, name=self.balancer.name, observed_at=began)

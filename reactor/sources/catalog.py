@@ -66,7 +66,7 @@ def start_all(
 
 def is_run(kind: str) -> bool:
     """Whether a module runs sources of this kind. Raises LookupError for one that has none and is not in ELSEWHERE:
-    its rules would wait without end for something that nobody asks."""
+    its rules would wait without end for something that no process asks."""
     return kind not in ELSEWHERE and bool(module_of(kind))
 
 

@@ -35,7 +35,8 @@ class Companions:
         self._of = _companions(rules, probes)
 
     async def looked_at(self, fact: Fact) -> None:
-        """Ask for a look at the others where this is the first word of a failure. While the bus is away nobody does."""
+        """Ask for a look at the others if this is the first observation of a failure. While the bus is away none is
+        made."""
         if not isinstance(fact, Observation) or fact.status is not Health.UNHEALTHY or fact.since != fact.observed_at:
             return
         for source, target in sorted(self._of.get(fact.target, {}).items())[:COMPANIONS_MAX]:

@@ -163,8 +163,8 @@ class HealthPublisher:
     async def keep(
         self, seen: SeenEach, look_again: LookAgain, requests: Requests, doubted: Doubted = never_doubted
     ) -> None:
-        """Repeat what stands, without end, and answer requests. What cannot be seen is not repeated; whoever asks for
-        what is doubted is told so."""
+        """Repeat the current state, without end, and answer requests. What cannot be seen is not repeated; the answer
+        to a question about what is doubted says so."""
         async with asyncio.TaskGroup() as group:
             group.create_task(self._standing.keep_each(seen))
             group.create_task(

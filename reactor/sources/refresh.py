@@ -1,7 +1,7 @@
 """Answering those who need to know how a target is now: what was seen since they asked from, or a look of its own.
 
-Whoever needs the answer asks again every second until it has come, so that a request that cannot be answered now is
-only noted: it is answered by the first look that shows the target.
+The decider that needs the answer asks again every second until it has come, so that a request that cannot be answered
+now is only noted: it is answered by the first look that shows the target.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class RefreshRequests:
         self._bus = bus
         self._clock = clock
         self._here: dict[str, list[Handle]] = defaultdict(list)
-        """Of the sources that run here; one may speak with two voices, as nodes do of nodes and of zones."""
+        """Of the sources that run here; one may have two publishers, as NodeWatch has for nodes and for zones."""
         self._asking: set[asyncio.Task[None]] = set()
 
     async def hear(self, source: str, handle: Handle) -> None:
@@ -105,7 +105,7 @@ async def answer_requests(
     clock: Clock,
     doubted: Doubted = never_doubted,
 ) -> None:
-    """Answer for what stands, until cancelled."""
+    """Answer with the current state, until cancelled."""
 
     async def handle(request: RefreshRequest) -> None:
         now = clock.now()

@@ -33,10 +33,10 @@ log = logging.getLogger(__name__)
 
 Said = TypeVar("Said", bound=Message)
 Seen: TypeAlias = Callable[[], datetime | None]
-"""Until when what stands is known to be so; LONG_AGO where only each look for itself says it; None: it cannot be
+"""Until when the current state is known to be so; LONG_AGO where only each look for itself says it; None: it cannot be
 believed now."""
 SeenEach: TypeAlias = Callable[[str], datetime | None]
-"""The same of what stands under one key."""
+"""The same of the state under one key."""
 Doubted: TypeAlias = Callable[[str], bool]
 """Whether a server has said that what is under this key is gone, and is not believed."""
 OnFactsLost: TypeAlias = Callable[[Callable[[], None]], Callable[[], None]]
@@ -87,7 +87,7 @@ class Republisher(Generic[Said]):
         """Whether what is owed is tried again."""
 
     def get(self, key: str) -> Said | None:
-        """What stands under this key."""
+        """The current state under this key."""
         entry = self._entries.get(key)
         return None if entry is None else entry.fact
 
@@ -108,7 +108,7 @@ class Republisher(Generic[Said]):
         self, key: str, fact: Said, *, changed: bool, look: ReadInterval | None = None, unbroken: bool = True,
         due: bool = False,
     ) -> None:  # fmt: skip
-        """Let this stand. It is told at once if it has changed, is due or was asked for.
+        """Set the state. It is told at once if it has changed, is due or was asked for.
 
         `look`: what found it; default: one of this moment. `unbroken`: whether no look was missed since the last one.
         `due`: what has not changed is told now, too, and goes on from when it began.
@@ -160,7 +160,7 @@ class Republisher(Generic[Said]):
     async def _told_doubt(self, entry: _Entry[Said]) -> None:
         try:
             await self._tell(_doubtful(entry, self._clock.now()))
-        except Retryable as error:  # whoever has to know asks again in a second
+        except Retryable as error:  # a decider that has to know asks again in a second
             log.debug("the bus does not take that a list is doubted", extra={"reason": str(error)})
 
     async def answer(self, seen: SeenEach) -> None:
@@ -254,7 +254,7 @@ class Republisher(Generic[Said]):
 
     async def _told(self, entry: _Entry[Said], seen: datetime = LONG_AGO) -> None:
         if entry.telling:
-            return  # whoever tells it already tells the newest as well
+            return  # the call that tells it already tells the newest as well
         entry.telling = True
         try:
             while entry.due_at <= self._clock.monotonic():

@@ -1,4 +1,4 @@
-"""How many targets one source may speak of: labels that are ever new ones must not fill memory, store and bus.
+"""How many targets one source may have: labels that are ever new ones must not fill memory, store and bus.
 
 Beyond the limit, which is the source's `maxTargets`, what is said of further targets is refused: counted each time,
 and logged once for as long as the source is at its limit.
@@ -67,7 +67,7 @@ class TargetLimit:
         self._refusals = Refusals(source, most)
 
     def admits(self, target: str) -> bool:
-        """Whether the source may speak of it; counted and told where it may not."""
+        """Whether the source may observe this target; if not, that is counted and logged."""
         now = self._clock.monotonic()
         if target not in self._heard_at and not self._has_room(now):
             self._refusals.add(target)

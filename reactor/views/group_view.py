@@ -44,7 +44,7 @@ def _left(until: datetime | None, now: datetime) -> float | None:
 
 
 def _wanted(group: Group, rule: Rule | None, now: datetime) -> dict[str, int] | None:
-    """What is asked for; else what the rule wants now, as the rule files here say; else what stands."""
+    """What is asked for; else what the rule wants now, as the rule files here say; else the current weights."""
     wanted = wanted_weights(group)
     if wanted is None and isinstance(rule, TrafficFailover):
         wanted = traffic_desire(rule, group, None, now).weights

@@ -114,7 +114,7 @@ class Board:
     async def follow_groups(self) -> None:
         """Take each change of a group as it is stored. Raises BusError."""
         async with self.bus.store(GROUPS).watch("*.group.>") as changes:
-            # What was removed while nobody followed is no change that comes.
+            # A key that was removed while the bus was not followed comes as no change.
             stored = {entry.key for entry in await self.bus.store(GROUPS).entries("*.group.>")}
             for key in set(self._by_key) - stored:
                 self._take_group(key)

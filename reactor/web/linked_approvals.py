@@ -1,6 +1,6 @@
 """Approvals by link: what a link of a notification is about, and the one answer that it is good for.
 
-Looking never acts. The answer needs a person who is signed in, with the role: the link alone lets nobody in.
+Looking never acts. The answer needs a person who is signed in, with the role: the link alone gives no access.
 """
 
 from __future__ import annotations

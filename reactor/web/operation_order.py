@@ -39,7 +39,7 @@ class ShownPlan:
     about: tuple[object, ...]
     """What the yes is about: a plan in which this has changed has to be looked at again."""
     refused: tuple[str, ...] = ()
-    """Why the command would be refused as it stands."""
+    """Why the command would be refused in this form."""
 
     @property
     def fingerprint(self) -> str:

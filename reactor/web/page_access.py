@@ -42,7 +42,7 @@ class Viewer:
     """Who asks."""
 
     name: str
-    """Empty: nobody has signed in, nor needs to."""
+    """Empty: no person has signed in, nor needs to."""
     role: WebRole
     csrf: str = ""
     """What a request that changes something has to bring along; empty: it came with its token."""

@@ -48,7 +48,7 @@ def metrics_of(rules: RuleSet, signals: Set[str]) -> list[Row]:
 
 
 def _coverage(rule: Rule, spoken: Producers) -> list[Row]:
-    """Give what a rule waits for, with the sources of the rule files that may speak of it."""
+    """Give what a rule waits for, with the sources of the rule files that may give it."""
     return [
         {"target": target, "sources": sorted({one.source.name if one.source is not None else one.signal
                                               for one in spoken.heard(Consumer(target))})}

@@ -27,7 +27,7 @@ class SecretFile:
     """The digest of what a file holds, as of its last change."""
 
     def __init__(self, path: Path, *, prefix: str = "") -> None:
-        """`prefix` stands before the secret: `user:` for a password. Raises SettingsError where there is none."""
+        """`prefix` is before the secret: `user:` for a password. Raises SettingsError where there is none."""
         self._path = path
         self._prefix = prefix
         self._failing = False
@@ -38,7 +38,7 @@ class SecretFile:
             raise SettingsError(f"{path}: cannot be read as a secret: {error}") from error
 
     def digest(self) -> bytes:
-        """Give the digest. A file that is away or empty for a moment locks nobody out: the last secret counts."""
+        """Give the digest. A file that is away or empty for a moment locks no client out: the last secret counts."""
         try:
             stamp = self._look()
             if stamp != self._stamp:
@@ -46,7 +46,7 @@ class SecretFile:
                 self._stamp = stamp
         except (OSError, ValueError) as error:
             if not self._failing:
-                log.error("a secret cannot be read again, the last one counts", extra={"reason": str(error)})  # noqa: TRY400 - no trace needed
+                log.error("a secret cannot be read again, the last one counts", extra={"reason": str(error)})  # noqa: TRY400 - a stack says nothing more
             self._failing = True
         else:
             self._failing = False

@@ -1,9 +1,9 @@
 """Limits on connections, which aiohttp leaves open: it waits without end for a first request's headers (measured).
 
 Each connection counts from the moment in which it is accepted, its TLS handshake included. At a limit the oldest one
-that has not sent a whole request is closed, else the one that has been idle the longest: so whoever opens connections
-and says nothing keeps nobody out. A new connection is refused only where all others are younger than GRACE_SECONDS or
-being answered.
+that has not sent a whole request is closed, else the one that has been idle the longest: so a client that opens
+connections and sends nothing keeps no other client out. A new connection is refused only if all others are younger than
+GRACE_SECONDS or being answered.
 """
 
 from __future__ import annotations

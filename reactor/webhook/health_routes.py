@@ -17,7 +17,7 @@ from reactor.runtime.threads import Threads
 ANSWER_SECONDS = 3.0
 METRICS = Threads("metrics", 1)
 """The text of a thousand rules takes 50 ms or more: deciding goes on meanwhile."""
-KEPT_SECONDS = 1.0  # an answer counts for so long: it costs the bus a write, and anybody may ask
+KEPT_SECONDS = 1.0  # an answer counts for so long: it costs the bus a write, and any client may ask
 
 Ready = Callable[[], Awaitable[Sequence[str]]]
 """Gives why the process is not ready; empty: it is."""

@@ -1,4 +1,4 @@
-"""What is no HTTP costs no log: anybody who reaches the port could fill a disk with tracebacks."""
+"""What is no HTTP costs no log: any client that reaches the port could fill a disk with tracebacks."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ class Refusal(Exception):
         """Give it as JSON."""
         response = web.json_response({"error": self.text}, status=self.code, headers=self._headers)
         if self.code in (408, 413):
-            response.force_close()  # nobody wants to read what is left of the body
+            response.force_close()  # what is left of the body is not read
         return response
 
 

@@ -37,7 +37,7 @@ from reactor.webhook.token_bucket import TokenBucket
 log = logging.getLogger(__name__)
 
 JOURNAL_SECONDS = 3.0  # Alertmanager gives up after max(10 s, group_interval); it should hear 503 before
-HEALTH_BODY_BYTES = 1024  # nobody who asks for health sends one
+HEALTH_BODY_BYTES = 1024  # a question for health has none
 IN_HANDS_MAX = 2
 """So many messages of a source, some 125 alerts each, are in our routers' hands at most: windows wait for them."""
 LOOK_SECONDS = 0.05
@@ -67,7 +67,8 @@ class WebhookServer:
         self, settings: Receiver, *, sources: Collection[str], bus: Journal | None, ready: Ready, clock: Clock,
         in_hands: Counter[str] | None = None,
     ) -> None:  # fmt: skip
-        """`in_hands`: how many posts of each source our routers have in flight, by their subject; None: nobody routes.
+        """`in_hands`: how many posts of each source our routers have in flight, by their subject; None: no
+        router runs here.
 
         `sources`: names of the AlertmanagerWebhook sources, which may change later. Raises SettingsError where a
         secret is missing."""

@@ -91,7 +91,7 @@ def _windows(members: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _guards(record: DecisionRecord, records: Sequence[DecisionRecord]) -> Iterator[str]:
-    """What guards said before, and the holds that stood in the way since the last action."""
+    """What guards said before, and the holds that prevented actions since the last one."""
     before = record.before or {}
     leave = before.get("grants") or {}
     for guard, asked in sorted((leave.get("asked") or {}).items()):

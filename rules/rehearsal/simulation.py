@@ -60,7 +60,7 @@ def play(
 
 
 def _is_a_look(action: Action) -> bool:
-    """Whether it goes over an isolation that stands: in a rehearsal nothing can have come late."""
+    """Whether it is a round over a complete isolation: in a rehearsal nothing can have come late."""
     return isinstance(action, ZoneStep) and (action.step, action.status) == ("Verify", "Done")
 
 
@@ -161,7 +161,7 @@ class Simulator:
 def _routes_concerned(routing: Routing, facts: Iterable[Fact]) -> Set[str] | None:
     """The routes, by object, of the rules that any of the facts concerns. The others get nothing, and want nothing.
 
-    None: of all rules, as Quorum sources say what stands in none of the facts.
+    None: of all rules, as Quorum sources say what is in none of the facts.
     """
     if any(isinstance(rule, QuorumRule) for rule in routing.rules.values()):
         return None
@@ -173,7 +173,7 @@ def _routes_concerned(routing: Routing, facts: Iterable[Fact]) -> Set[str] | Non
 def assumed_routes(
     rules: Iterable[Rule], facts: Iterable[Fact], first: float, wanted: Set[str] | None = None
 ) -> Iterator[Route]:
-    """A route that the history does not list is taken to stand in its healthy state: the primary has everything.
+    """A route that the history does not list is taken to be in its healthy state: the primary has everything.
 
     `wanted`: only these, by object; None: all.
     """

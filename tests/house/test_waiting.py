@@ -96,9 +96,9 @@ def sleeps(path: Path) -> Iterator[tuple[str, int]]:
         if isinstance(call, ast.Call) and ast.unparse(call.func) in ("until", "until_told")
         if isinstance(call.args[0], ast.Name)
     }
-    for function in ast.walk(tree):
-        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef) and function.name in asked:
-            yield from ((function.name, line) for line in _too_long(function, constants, most=0))
+    for inner in ast.walk(tree):
+        if isinstance(inner, ast.FunctionDef | ast.AsyncFunctionDef) and inner.name in asked:
+            yield from ((inner.name, line) for line in _too_long(inner, constants, most=0))
 
 
 def _too_long(node: ast.AST, constants: Mapping[str, object], *, most: float) -> Iterator[int]:

@@ -1,7 +1,7 @@
 """What Karmada's scheduler has made of a binding: it may take clusters out, put others in, or find none.
 
 It notes the generation that it has placed (`status.schedulerObservedGeneration`) where that went well. Where it did
-not, it only sets the condition Scheduled to False, which may have stood there before.
+not, it only sets the condition Scheduled to False, which may have been so before.
 Source: Karmada pkg/scheduler/scheduler.go (patchBindingStatusCondition).
 """
 
@@ -29,7 +29,7 @@ Read = Callable[[], Awaitable[JsonObject]]
 
 
 def answered(binding: JsonObject) -> bool:
-    """Whether the scheduler has placed the binding as it stands."""
+    """Whether the scheduler has placed the current generation of the binding."""
     observed = (binding.get("status") or {}).get("schedulerObservedGeneration") or 0
     return bool(observed >= binding["metadata"].get("generation", 0))
 
@@ -44,7 +44,7 @@ def refusal(binding: JsonObject) -> str:
 
 
 async def answer(read: Read, before: JsonObject, clock: Clock) -> JsonObject:
-    """Wait until the scheduler has answered and give the binding. `before`: as it stood before our write.
+    """Wait until the scheduler has answered and give the binding. `before`: the binding before our write.
 
     Raises Declined (SchedulerRefused, InProgress, SchedulerSilent), and as `read` does.
     """
@@ -52,7 +52,7 @@ async def answer(read: Read, before: JsonObject, clock: Clock) -> JsonObject:
     found: JsonObject = await read()
     while not answered(found):
         why, is_over = refusal(found), clock.monotonic() >= ends
-        # The same words as before our write may be about what stood there before.
+        # The same words as before our write may be about the spec before it.
         if why and (is_over or why != refusal(before)):
             raise Declined("SchedulerRefused", f"Karmada's scheduler: {why}; it is on {words(found)}")
         if is_over:
@@ -76,7 +76,7 @@ def _silent(binding: JsonObject, now: datetime) -> Declined:
 
 
 def _changed_at(binding: JsonObject) -> datetime | None:
-    """Give when the spec was last written, to the second; None: nobody says."""
+    """Give when the spec was last written, to the second; None: not known."""
     entries = binding["metadata"].get("managedFields") or []
     times = [one["time"] for one in entries if one.get("time") and not one.get("subresource")]
     return datetime.fromisoformat(max(times)) if times else None

@@ -143,7 +143,7 @@ def healthy(binding: JsonObject, ready: Collection[str]) -> frozenset[str]:
 
 
 def otherwise(binding: JsonObject, action: WorkloadAction) -> str:
-    """Say what stands otherwise than the action asked; empty: nothing."""
+    """Say what differs from what the action asked for; empty: nothing."""
     has = {one["name"] for one in placement_of(binding).clusters}
     match action:
         case Place() | Evict() if action.clusters:

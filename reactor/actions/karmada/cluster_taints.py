@@ -1,8 +1,8 @@
 """SetTaints on a Karmada control plane: `spec.taints` of its Cluster objects.
 
-Key and effect are a taint's identity. One that stands there keeps its time, whoever put it there: the tolerations count
-from it. Several rules may want the same one, and a person may have put it there by hand: an annotation on the object
-says who holds it, and it is taken off with the last of them.
+Key and effect are a taint's identity. One that is there keeps its time, also if another writer put it there: the
+tolerations count from it. Several rules may want the same one, and a person may have put it there by hand: an
+annotation on the object says who holds it, and it is taken off with the last of them.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from reactor.runtime.errors import ReactorError
 HOLDERS_ANNOTATION = "reactor/taints"
 """`{"reactor/brownout:NoExecute": ["rule"]}`: the rules that want a taint that we put there or found there."""
 SOMEBODY = "*"
-"""Holds what stood there before any rule of ours wanted it; no rule is called so."""
+"""Holder of the taints that were there before any rule of ours wanted them; no rule is called so."""
 API = "/apis/cluster.karmada.io/v1alpha1/clusters"
 
 
@@ -107,7 +107,7 @@ def held_after(
 ) -> dict[Identity, frozenset[str]]:
     """Give who holds which taint when the rule has what it wants. `standing`: the taints that are there now.
 
-    One that nobody holds any more is not among them: it is to be taken off.
+    One without a holder is not among them: it is to be taken off.
     """
     there, wanted = {*standing}, {(one.key, one.effect) for one in action.taints}
     after = {one: who - {action.rule} for one, who in held.items() if one in there}
@@ -118,13 +118,14 @@ def held_after(
 
 
 def added(have: Sequence[JsonObject], want: Iterable[Taint], *, at: datetime) -> list[JsonObject]:
-    """Give what stands there and, after it, what is wanted and does not stand yet, since `at` or its own time."""
+    """Give the taints that are there and, after them, those that are wanted and missing, since `at` or their own
+    time."""
     there = {_identity(taint) for taint in have}
     return [*have, *(_taint(one, at) for one in want if (one.key, one.effect) not in there)]
 
 
 def removed(have: Iterable[JsonObject], identities: Iterable[Identity]) -> list[JsonObject]:
-    """Give what stands there without these keys and effects."""
+    """Give the taints that are there, without these keys and effects."""
     gone = frozenset(identities)
     return [taint for taint in have if _identity(taint) not in gone]
 

@@ -26,7 +26,7 @@ class ControlPlane:
     name: str = "karmada"
     """Whose API holds the bindings, policies and Cluster objects."""
     host: str = ""
-    """Where Karmada's components run; empty: on the same API, or nobody can tell."""
+    """Where Karmada's components run; empty: on the same API, or not known."""
     _looked_at: float | None = field(default=None, repr=False)
 
     async def api(self) -> KubeApi:

@@ -35,8 +35,8 @@ def moved(
 ) -> BindingPlacement:
     """Let the tasks' clusters leave, and those of the plan hold the workload.
 
-    What stands in neither stays: another writer has put it there, and it comes before what is new. A task that is there
-    already is not replaced: its time runs since it was made. Raises Declined (SchedulerBehind).
+    A cluster that is in neither stays: another writer has put it there, and it comes before what is new. A task that is
+    there already is not replaced: its time runs since it was made. Raises Declined (SchedulerBehind).
     """
     leaving = {task["fromCluster"] for task in tasks}
     left = {one["name"]: one for one in now.clusters if one["name"] in leaving}
@@ -79,9 +79,9 @@ def _made(task: JsonObject, entry: JsonObject, before: list[str]) -> JsonObject:
 
 
 def purged(now: BindingPlacement, name: str, healthy: Collection[str]) -> BindingPlacement:
-    """Let the copy go: what neither a cluster nor a task stands for, Karmada removes.
+    """Let the copy go: Karmada removes a copy for which there is neither a cluster nor a task.
 
-    A cluster that is listed again stays: somebody wants it there. Raises Declined (LastHealthyCopy).
+    A cluster that is listed again stays: another writer wants it there. Raises Declined (LastHealthyCopy).
     """
     tasks = _without(now.tasks, name)
     if tasks != now.tasks and name in healthy and not any(_name(one) in healthy for one in now.clusters):

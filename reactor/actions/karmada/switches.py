@@ -45,7 +45,7 @@ async def refuse_to_fight(host: KubeApi) -> None:
 
 
 def fights(deployment: JsonObject) -> Iterator[KarmadaFights]:
-    """Give every switch that stands against us. Pure."""
+    """Give every switch whose value conflicts with us. Pure."""
     containers = ((deployment.get("spec") or {}).get("template") or {}).get("spec", {}).get("containers") or []
     given = [flag for one in containers for flag in _flags(_words(one))]
     flags, gates = dict(given), _gates(given)

@@ -1,7 +1,7 @@
 """Links by which people approve: signed, for one plan, once, and for a time. Any process can check and use them.
 
-A link lets nobody in: who opens it signs in, and needs the role. It says which request of which rule is meant. Its
-secret part is behind the `#` of the address, which browsers send to no server.
+A link alone gives no access: the person who opens it signs in, and needs the role. It says which request of which rule
+is meant. Its secret part is behind the `#` of the address, which browsers send to no server.
 """
 
 from __future__ import annotations

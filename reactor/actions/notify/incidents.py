@@ -14,7 +14,7 @@ from rules.core.reasons import Held
 
 PAGERDUTY, OPSGENIE = "https://events.pagerduty.com", "https://api.opsgenie.com"
 ALERT_LASTS = timedelta(days=1)
-"""How long an alert stands in Alertmanager if nothing is said any more: without an end it would be over in minutes."""
+"""How long an alert fires in Alertmanager if nothing is said any more: without an end it would be over in minutes."""
 _SOURCE = "/reactor/executor"
 _ASKS = (Held.AWAITING_APPROVAL, Held.APPROVAL_EXPIRED)
 

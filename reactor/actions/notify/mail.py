@@ -21,7 +21,7 @@ _DOMAIN = "alert-reactor.invalid"
 
 
 def letter(action: Notify, to: Email, now: datetime) -> EmailMessage:
-    """Give the mail. Whoever gets a repeat sees the same Message-ID; what is about one object is one thread."""
+    """Give the mail. A repeat has the same Message-ID; mails about one object are one thread."""
     made = EmailMessage(policy=policy.SMTP)
     made["From"] = to.sender
     made["To"] = ", ".join(to.to)

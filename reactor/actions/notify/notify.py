@@ -1,7 +1,8 @@
 """Carries out Notify: a log line, a mail, a POST of a CloudEvent, or what Slack, PagerDuty and others take.
 
 Every notifier is told for itself: one that is down or misspelt keeps no other from hearing. The action is then Failed
-and comes again, and whoever has been told is not told twice by this process. Another one cannot know: at least once.
+and comes again, and a notifier that was told is not told twice by this process. Another process cannot know: at least
+once.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ async def carry_out(
     told: NotifiedLog,
     link: Callable[[Notify], Awaitable[str]] | None = None,
 ) -> Outcome:
-    """Tell everybody that the action names. Done: all have heard, `wrote` False where all had before.
+    """Tell all notifiers that the action names. Done: all were told, `wrote` False where all were told before.
 
     Failed with the first reason: UnknownNotifier, NotifierUnavailable, NotifierRefused, UrlUnreadable; the detail names
     all who have not heard. Refused: DryRun.

@@ -18,7 +18,7 @@ ATTEMPTS_MAX = 3
 SEND_SECONDS = 9.0
 """No attempt begins later than this, so that all is over before the action is published again (15 s)."""
 USUAL_URLS = {"pagerduty": PAGERDUTY, "opsgenie": OPSGENIE}
-"""Where nobody says otherwise; in Europe PagerDuty and Opsgenie have others."""
+"""Where the settings name no other; in Europe PagerDuty and Opsgenie have others."""
 
 
 class NotifierUnavailable(Retryable):

@@ -1,4 +1,4 @@
-"""Carries out SetWeights on what stands in no cluster.
+"""Carries out SetWeights on routes that are in no cluster.
 
 Where the other side compares and sets, a write is conditional on what was read. Where it does not (HAProxy), the
 intent of the executor is the fence: what was written is read back after a moment, and another writer that was quicker
@@ -22,7 +22,8 @@ from reactor.runtime.clock import Clock
 from reactor.runtime.errors import ReactorError
 
 READ_BACK_SECONDS = 0.3
-"""So long after a write it is read back where nothing else says that it stands: within a second, with the reading."""
+"""So long after a write it is read back where nothing else says that it took effect: within a second, with the
+reading."""
 _log = logging.getLogger(__name__)
 
 
@@ -31,13 +32,13 @@ class _Written:
     before: Weights
     after: Weights
     others: str = ""
-    """What another writer had made of it meanwhile; empty: nobody had."""
+    """What another writer had made of it meanwhile; empty: there was none."""
 
 
 async def carry_out(balancer: LoadBalancer, action: SetWeights, clock: Clock, context: ExecutionContext) -> Outcome:
     """Make the weights as asked, and nothing where they are.
 
-    Never raises for what the world does, the outcome says it. Done: the weights stood when they were read back.
+    Never raises for what the world does, the outcome says it. Done: the weights were as asked when they were read back.
     Refused: AllZero, DryRun. Failed: RouteNotFound, BackendMissing, Forbidden, Invalid, Conflict, NotAsAsked,
     ApiUnavailable.
     """
@@ -79,7 +80,7 @@ async def _tried(
         with attempt:
             seen = await balancer.read()
             if stands(seen, action):
-                # A write without an answer has taken effect: nobody else writes just this, just now.
+                # A write without an answer has taken effect: no other writer writes just this, just now.
                 return _Written(unanswered, seen) if unanswered is not None else None
             try:
                 after = await _write(balancer, seen, action, context)

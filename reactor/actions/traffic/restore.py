@@ -37,7 +37,7 @@ async def restore(
     change = ConditionalChange(
         plan=lambda obj: restoration(kind, obj, route),
         as_asked=lambda obj: restoration(kind, obj, route) is None,
-        written_by_us=lambda _: True,  # nobody else takes this annotation off
+        written_by_us=lambda _: True,  # no other writer takes this annotation off
     )
     try:
         written = await conditional_write(api, route, kind, change)

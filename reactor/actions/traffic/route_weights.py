@@ -33,8 +33,8 @@ async def carry_out(
 ) -> Outcome:
     """Make the route's weights as asked, at most one effective write for one decision however often it is called.
 
-    Never raises for what the world does, the outcome says it. Done: the weights stand. Refused: Stale (a newer decision
-    of the same group stands on the object), AlreadyDone (this very decision does, and the weights were changed
+    Never raises for what the world does, the outcome says it. Done: the weights are as asked. Refused: Stale (a newer
+    decision of the same group is on the object), AlreadyDone (this very decision does, and the weights were changed
     since), AllZero, DryRun. Failed: RouteNotFound, RuleMissing, BackendMissing, Forbidden, Invalid, Conflict,
     NotAsAsked, UnknownRouteKind or ApiUnavailable; nothing is known to be written. With `aside`, the Event follows on
     its own. `custom`: the route kinds of the settings.

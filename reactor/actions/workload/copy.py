@@ -16,13 +16,13 @@ from reactor.clients.kubernetes_port import JsonObject
 SCALED = frozenset({"Deployment", "StatefulSet", "ReplicaSet"})
 """Built-in kinds that run `spec.replicas` pods even where the field is absent (1)."""
 TOKEN_SECRETS = frozenset({"kubernetes.io/service-account-token", "bootstrap.kubernetes.io/token"})
-"""Secrets that prove who somebody is to the cluster that made them, and mean nothing to another."""
+"""Secrets that prove an identity to the cluster that made them, and mean nothing to another."""
 _LEFT_BEHIND = (
     "reactor/", "kubectl.kubernetes.io/last-applied-configuration", "deployment.kubernetes.io/", "pv.kubernetes.io/",
     "volume.kubernetes.io/", "volume.beta.kubernetes.io/", "kubernetes.io/service-account.",
     "control-plane.alpha.kubernetes.io/leader",
 )  # fmt: skip
-"""Beginnings of annotations that speak of the cluster that they stand in."""
+"""Beginnings of annotations that are about the cluster that they are in."""
 _JOB_LABELS = ("controller-uid", "batch.kubernetes.io/controller-uid", "job-name", "batch.kubernetes.io/job-name")
 
 
@@ -67,13 +67,13 @@ def annotated(wanted: JsonObject, annotations: Mapping[str, str]) -> JsonObject:
 
 
 def contains(live: object, wanted: object) -> bool:
-    """Whether all that is wanted stands there. More may stand: defaults, and what others have added to mappings."""
+    """Whether all that is wanted is there. More may be there: defaults, and what others have added to mappings."""
     if isinstance(wanted, dict):
         return isinstance(live, dict) and all(contains(live.get(key), value) for key, value in wanted.items())
     if isinstance(wanted, list):
         return (
             isinstance(live, list) and len(live) == len(wanted) and all(map(contains, live, wanted))
-        )  # a list that somebody has lengthened is compared by the server, which knows its keys
+        )  # a list that another writer has lengthened is compared by the server, which knows its keys
     return live == wanted
 
 
@@ -93,7 +93,7 @@ def _dict(found: object) -> JsonObject:
 
 def _service(copy: JsonObject) -> None:
     spec = _dict(copy.get("spec"))
-    if spec.get("clusterIP") != "None":  # headless is what somebody asked for, an address is what the cluster gave
+    if spec.get("clusterIP") != "None":  # headless was asked for by its author, an address is what the cluster gave
         spec.pop("clusterIP", None)
         spec.pop("clusterIPs", None)
     for field in ("healthCheckNodePort", "ipFamilies"):

@@ -1,6 +1,6 @@
 """The pods of a copy, and how they leave: through the Eviction API, so that disruption budgets are respected.
 
-While its object stands, a controller makes a new pod for each that leaves. Those are left alone: they go with the
+While its object exists, a controller makes a new pod for each that leaves. Those are left alone: they go with the
 object, and a purge that chased them would never end. So only pods from before the decision are evicted.
 """
 

@@ -17,7 +17,7 @@ from rules.kinds.traffic.route_state import DECISION_ANNOTATION
 
 DECIDED_ANNOTATION = "reactor/decided-at"
 EVICTING_ANNOTATION = "reactor/evicting"
-"""The decision by which this copy leaves its cluster; nothing is removed while it only stands here."""
+"""The decision by which this copy leaves its cluster; nothing is removed while it is only recorded here."""
 
 
 def decision_of(action: ActionMessage) -> str:
@@ -42,7 +42,7 @@ def follows(obj: JsonObject, action: ActionMessage) -> bool:
 def is_ours(obj: JsonObject) -> bool:
     """Whether we put this object there: then it may be overwritten, by force where needed.
 
-    Field ownership says it, not our annotations: those also stand on copies that we only mark or scale.
+    Field ownership says it, not our annotations: those are also on copies that we only mark or scale.
     """
     entries = obj.get("metadata", {}).get("managedFields") or []
     return any((one.get("manager"), one.get("operation")) == (CONTROLLER, "Apply") for one in entries)
@@ -57,7 +57,7 @@ def refuse_if_stale(obj: JsonObject, action: ActionMessage) -> None:
     """Raise Declined (Stale) where the object follows a newer decision of the same group.
 
     Newer is a higher generation that was also decided later. After its store was wiped a group counts from 1 again,
-    below what stands on its copies; its decisions are later all the same, and must not be refused without end. And a
+    below the generation on its copies; its decisions are later all the same, and must not be refused without end. And a
     clock that was set back must not make a decision look old.
     """
     notes = notes_of(obj)

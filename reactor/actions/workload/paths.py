@@ -1,4 +1,4 @@
-"""Where an object of any kind stands in a cluster's API: built-in kinds by heart, others by asking the cluster once."""
+"""The path of an object of any kind in a cluster's API: built-in kinds by heart, others by asking the cluster once."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Place on plain clusters: copies the workload, with what it cannot start without, and sets its size in each cluster.
 
-Done says that the objects stand there. Whether their pods become healthy is watched by the core, through WorkloadWatch.
+Done says that the objects are there. Whether their pods become healthy is watched by the core, through WorkloadWatch.
 """
 
 from __future__ import annotations

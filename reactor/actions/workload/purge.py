@@ -30,7 +30,7 @@ async def carry_out(action: Purge | Evict, clusters: Clusters, clock: Clock) -> 
 
     Never raises for what the world does. Failed: ClusterUnreachable (it stays owed, and is done when the cluster is
     back), DisruptionBudget, EvictionRefused, Terminating (finalizers hold it), Forbidden, Conflict. Refused: DryRun,
-    Stale (a newer decision put the copy there, or somebody has since this was decided).
+    Stale (a newer decision put the copy there, or another writer has since this was decided).
     """
     removal = _Removal(action, clock)
     error: ReactorError | None = None

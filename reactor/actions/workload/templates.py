@@ -65,7 +65,7 @@ class BusTemplates:
             known = await self._known(ref)
             if known is not None and known.value == packed and not self._old(known):
                 return False
-            # Whoever writes last is right: both have read the same cluster a moment ago.
+            # The last writer is right: both have read the same cluster a moment ago.
             await self._store.put(_key(ref), packed, revision=None)
         except BusError as error:
             raise Retryable(f"{ref.object} cannot be remembered now: {error}") from error

@@ -101,7 +101,7 @@ async def _looked(isolation: IsolationContext) -> tuple[Ec2, AclWorld]:
 
 
 async def _create(ec2: Ec2, isolation: IsolationContext) -> str:
-    """Make the deny ACL, tagged from its first moment: one that nobody could find again would stay without end.
+    """Make the deny ACL, tagged from its first moment: one that could not be found again would stay without end.
 
     A repeat whose predecessor's answer was lost finds the same one by the token, even before a search finds its tags.
     """

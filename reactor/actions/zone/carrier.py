@@ -1,10 +1,11 @@
 """Carries out one ZoneStep: by its carrier, within a bounded time, and with an outcome whatever happens.
 
-Done: the step stands (or is undone), verified. Failed: the reason says whether asking again helps. `InProgress` is the
-answer of a step that needs longer than one call: its detail has the numbers (`12 pods are left in eu-central-1a, 3 of
-them on their way out; 4 blocked by budget shop/web`), and the engine asks again with the same id until the step's own
-timeout. Every call probes first, so it does not matter who was stopped where. `Maintained` is the answer of the Verify
-of an isolation that is complete: the engine asks for the same again a minute later, so that it costs no decision.
+Done: the step is in effect (or undone), verified. Failed: the reason says whether asking again helps. `InProgress` is
+the answer of a step that needs longer than one call: its detail has the numbers (`12 pods are left in eu-central-1a, 3
+of them on their way out; 4 blocked by budget shop/web`), and the engine asks again with the same id until the step's
+own timeout. Every call probes first, so it does not matter who was stopped where. `Maintained` is the answer of the
+Verify of an isolation that is complete: the engine asks for the same again a minute later, so that it costs no
+decision.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Never by a NoExecute taint: that one ignores disruption budgets (tried on a real controller manager). Pods are never
 moved back (GEP-21: no rebalancing). Force is taken only where the rule says so and the time is over, and from nodes
-that have been gone for so long that nobody there can be asked (machine-controller-manager's rule).
+that have been gone for so long that no kubelet there can be asked (machine-controller-manager's rule).
 """
 
 from __future__ import annotations

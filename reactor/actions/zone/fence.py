@@ -43,7 +43,7 @@ async def unfence(api: KubeApi, isolation: IsolationContext) -> Stands:
 
 
 async def take(api: KubeApi, isolation: IsolationContext, hold: NodeHold) -> Stands:
-    """Make the hold stand on every node of the zone."""
+    """Put the hold on every node of the zone."""
     zone = await zone_nodes.in_zone(api, isolation)
     if not zone and isolation.action.step == "Fence" and not isolation.standing:
         # Only at the beginning: a zone that was drained may lose its nodes to an autoscaler.

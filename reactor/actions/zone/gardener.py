@@ -62,7 +62,7 @@ async def empty(isolation: IsolationContext) -> Stands:
 
 
 async def cut(isolation: IsolationContext) -> Stands:
-    """CutNetwork: the SubnetIsolation stands; without a seed the Shoot says that Gardener has made it so."""
+    """CutNetwork: the SubnetIsolation is in effect; without a seed the Shoot says that Gardener has made it so."""
     if isolation.settings.seed is None:
         return Stands(wrote=False, detail=shoot.isolated(await _shoot(isolation), isolation))
     return await subnet_isolation.cut(isolation)
@@ -76,7 +76,7 @@ async def reopen(isolation: IsolationContext) -> Stands:
 
 
 async def verify(isolation: IsolationContext) -> Stands:
-    """Verify: all of it stands, and nobody has taken the annotation away."""
+    """Verify: all of it is in effect, and no other writer has taken the annotation away."""
     asked = notes_of(await _shoot(isolation)).get(SHOOT_ISOLATED)
     if asked != isolation.mark:
         raise NotAsAsked(f"the Shoot's annotation {SHOOT_ISOLATED} says {asked}, not {isolation.mark}")
@@ -190,7 +190,7 @@ async def _on_worker(isolation: IsolationContext, zone_id: str | None) -> bool:
 
 
 def _settled(worker: JsonObject) -> str:
-    """Say that the Worker is reconciled as it stands. Raises InProgress with the extension's own words."""
+    """Say that the current generation of the Worker is reconciled. Raises InProgress with the extension's own words."""
     status = worker.get("status") or {}
     operation = status.get("lastOperation") or {}
     name = worker["metadata"]["name"]

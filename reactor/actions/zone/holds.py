@@ -25,10 +25,10 @@ class NodeHold:
     """One thing that is kept up on every node of an isolated zone."""
 
     take: Callable[[JsonObject, str], list[JsonObject] | None]
-    """From a node and the zone's ID: the patch that makes it stand; None: it does. Raises Declined."""
+    """From a node and the zone's ID: the patch that puts it on; None: it is on. Raises Declined."""
     give: Callable[[JsonObject], list[JsonObject] | None]
-    """The patch that takes back what we did, and nothing else; None: nothing of ours stands. Whatever ID we wrote: a
-    rule whose zones were corrected meanwhile still gives everything back."""
+    """The patch that takes back what we did, and nothing else; None: there is nothing of ours. Whatever ID we wrote:
+    a rule whose zones were corrected meanwhile still gives everything back."""
     word: str
     """What a node is then: `fenced`."""
 

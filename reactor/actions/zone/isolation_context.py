@@ -95,7 +95,7 @@ class IsolationContext:
 
     @property
     def standing(self) -> bool:
-        """Whether the isolation stands, and this call only keeps it so: nodes may have gone, and come, since."""
+        """Whether the isolation is complete, and this call only keeps it so: nodes may have gone, and come, since."""
         return self.action.phase == "Failover" and self.action.status == "Done"
 
     @property
@@ -115,4 +115,4 @@ class Stands:
 
     wrote: bool
     detail: str = ""
-    """For people: what stands now, with numbers; also what could not be given back, and why."""
+    """For people: the current state, with numbers; also what could not be given back, and why."""

@@ -127,7 +127,7 @@ def _label(obj: JsonObject) -> str | None:
 
 
 async def _limits(api: KubeApi, isolation: IsolationContext, pods: Sequence[JsonObject]) -> str:
-    """Give what stands, and what it does not reach."""
+    """Give what is in effect, and what it does not reach."""
     spaces = {pod["metadata"]["namespace"] for pod in pods}
     others = [
         f"{policy['metadata']['namespace']}/{policy['metadata']['name']}"

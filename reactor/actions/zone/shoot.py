@@ -1,6 +1,6 @@
 """The Shoot's part of a zone isolation (GEP-21): its annotation, its status, and its maintenance. Pure.
 
-GEP-21 has Gardener skip the maintenance flow while the annotation stands. A Gardener that does not know GEP-21 does
+GEP-21 has Gardener skip the maintenance flow while the annotation is there. A Gardener that does not know GEP-21 does
 not, so automatic updates are switched off in the same write, and given back with the annotation's end: a rollout of
 nodes in the remaining zones is the last thing that they need now.
 """

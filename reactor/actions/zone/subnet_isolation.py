@@ -21,7 +21,7 @@ _FAILED = frozenset({"Error", "Failed"})
 
 
 async def cut(isolation: IsolationContext) -> Stands:
-    """Make the resource, and fulfil it or wait until somebody has. Raises InProgress, NotAsAsked."""
+    """Make the resource, and fulfil it or wait until a controller has. Raises InProgress, NotAsAsked."""
     api, path = await _place(isolation)
     obj, made = await _made(api, path, isolation)
     if isolation.settings.network.provider != "AwsNetworkAcl":
@@ -32,7 +32,7 @@ async def cut(isolation: IsolationContext) -> Stands:
 
 
 async def restore(isolation: IsolationContext) -> Stands:
-    """Open the network, then let the resource go; wait for whoever fulfils it. Raises InProgress."""
+    """Open the network, then let the resource go; wait for the controller that fulfils it. Raises InProgress."""
     api, path = await _place(isolation)
     ours = isolation.settings.network.provider == "AwsNetworkAcl"
     stands = await aws_acl.restore(isolation) if ours else Stands(wrote=False, detail="the network is open")

@@ -1,4 +1,4 @@
-"""The words we leave on objects while a zone is isolated. Whoever finds one can undo it by hand."""
+"""The words we leave on objects while a zone is isolated. A person who finds one can undo it by hand."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from reactor.actions.zone.zone_marks import ZONE_ID_LABEL, ZONE_LABEL
 from reactor.clients.kubernetes_port import JsonObject, KubeApi, NotFound
 
 PATH = "/api/v1/nodes"
-AT_ONCE = 16  # writes to one API server at the same time: client-go's burst is 10, and nobody waits for a zone of 1000
+AT_ONCE = 16  # writes to one API server at the same time: client-go's burst is 10, and a zone may have 1000 nodes
 _LABEL_VALUE = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?")
 
 Item = TypeVar("Item")
@@ -106,7 +106,7 @@ def is_ready(node: JsonObject) -> bool:
 
 
 def not_ready_for(node: JsonObject, now: datetime) -> timedelta:
-    """How long it has not been Ready; zero where it is, or where nobody says since when."""
+    """How long it has not been Ready; zero where it is, or where it is not known since when."""
     since = _ready(node).get("lastTransitionTime")
     return now - datetime.fromisoformat(since) if since and not is_ready(node) else timedelta(0)
 
@@ -131,7 +131,7 @@ def drop_note(obj: JsonObject, key: str) -> list[JsonObject]:
 
 
 def drop(path: str, value: object) -> list[JsonObject]:
-    """Remove what stands at a path, only if it is what was read; none where nothing was."""
+    """Remove the value at a path, only if it is what was read; no operation where nothing was."""
     return [] if value is None else [{"op": "test", "path": path, "value": value}, {"op": "remove", "path": path}]
 
 

@@ -98,7 +98,7 @@ class AlertingRule:
 
     @property
     def place(self) -> tuple[str, str, str]:
-        """Words for where it stands: its file, the file's folder, both; or name and namespace of its PrometheusRule."""
+        """Words for where it is: its file, the file's folder, both; or name and namespace of its PrometheusRule."""
         above = self.at[: self.at.index("groups")]
         if above[-1:] == ("spec",):
             own = path_of(self.document.at(above[:-1]))
@@ -118,7 +118,7 @@ class AlertingRule:
 
     @cached_property
     def labels(self) -> frozenset[str]:
-        """Those that its series are known to have: by the expression, and by the templates that speak of them."""
+        """Those that its series are known to have: by the expression, and by the templates that name them."""
         can = self.expression.labels
         if not can.all_but:
             return can.names

@@ -1,6 +1,6 @@
 """`reactor import karmada`: PropagationPolicies and ClusterPropagationPolicies as WorkloadFailover rules.
 
-The body of such a rule is the spec of a policy, so most of it is copied as it stands. What our own checks have nothing
+The body of such a rule is the spec of a policy, so most of it is copied unchanged. What our own checks have nothing
 to say about is carried over, and everything else is told with its place in the policy.
 """
 

@@ -12,7 +12,7 @@ _DURATION = re.compile(
 _SECONDS = {"y": 365 * 86_400, "w": 7 * 86_400, "d": 86_400, "h": 3600, "m": 60, "s": 1, "ms": 0.001}
 _LABEL = re.compile(r"\{\{-?\s*(?:\$labels|\.Labels)\.([A-Za-z_][A-Za-z0-9_]*)\s*-?\}\}")
 _SPOKEN_OF = re.compile(r"(?:\$labels|\.Labels)\.([A-Za-z_][A-Za-z0-9_]*)")
-_MESSAGE_CHARACTERS = 1900  # of the 2048 that a message may have: the rest is what stands around it
+_MESSAGE_CHARACTERS = 1900  # of the 2048 that a message may have: the rest is the words around it
 
 
 class BadDuration(ValueError):
@@ -41,7 +41,7 @@ def fixed_labels(found: object) -> dict[str, str]:
 
 
 def label_names(templates: object) -> frozenset[str]:
-    """Give the labels of the series that these templates speak of."""
+    """Give the labels of the series that these templates name."""
     return frozenset(name for text in mapping(templates).values() for name in _SPOKEN_OF.findall(str(text)))
 
 

@@ -14,7 +14,7 @@ from rules.core.errors import InvalidFiles, Problem
 
 STDIN = "-"
 Text = tuple[str, str]
-"""A file's name and what stands in it."""
+"""A file's name and its text."""
 
 
 def find_rules(patterns: Iterable[str]) -> tuple[list[str], list[Problem]]:

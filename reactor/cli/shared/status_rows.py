@@ -51,7 +51,7 @@ def laid_out(rows: Sequence[Mapping[str, str]], width: int | None) -> list[str]:
 
 
 def _stacked(one: Mapping[str, str], width: int) -> list[str]:
-    """One group on lines of its own: what it stands at first, what it is about below."""
+    """One group on lines of its own: first its state, below it what it is about."""
     left = f", {one['LEFT']} left" if one["LEFT"] else ""
     lines = [f"{one['RULE']}  {one['STATE']}{left}  {one['MODE']}".rstrip()]
     lines += [f"  {one[key]}" for key in ("OBJECT", "WEIGHTS", "DETAIL") if one[key]]

@@ -1,4 +1,4 @@
-"""What the product asks of a load balancer: which weights stand, and these instead."""
+"""What the product asks of a load balancer: to give its current weights, and to replace them."""
 
 from __future__ import annotations
 
@@ -56,11 +56,11 @@ class LoadBalancer(Protocol):
         ...
 
     async def read(self) -> Weights:
-        """Give what stands."""
+        """Give the current weights."""
         ...
 
     async def write(self, seen: Weights, change: WeightChange) -> Weights | None:
-        """Change what was seen. Gives what stands then, or None where that has to be read."""
+        """Change what was seen. Gives the weights after the change, or None if they have to be read."""
         ...
 
     async def close(self) -> None:

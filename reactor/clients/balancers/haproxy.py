@@ -51,7 +51,7 @@ class HAProxy:
                 raise Invalid(
                     f"{self._where}: HAProxy takes no weight {weight} of {name!r}: it takes 0 to {WEIGHT_MAX}"
                 )
-        # Who gets more first: at no moment has nobody any weight.
+        # First those whose weight grows: at every moment one has a weight above 0.
         rising = sorted(change.weights.items(), key=lambda one: seen.by_name.get(one[0], 0) - one[1])
         changed = [(name, weight) for name, weight in rising if seen.by_name.get(name) != weight]
         answer = await self._ask([f"set weight {backend}/{name} {weight}" for name, weight in changed])

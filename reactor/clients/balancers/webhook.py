@@ -1,4 +1,5 @@
-"""A load balancer of somebody's own: GET gives what stands, a signed POST makes it so, if what stands was read.
+"""A load balancer behind a user's own server: GET gives the current weights, a signed POST replaces them if they are
+still those that were read.
 
 Reactor-Timestamp: 1795435975
 Reactor-Signature: sha256=<hex of HMAC-SHA256(secret, "<timestamp>.<METHOD>.<path and query>." + body)>
@@ -36,7 +37,7 @@ class WebhookReply(BaseModel):
         min_length=1, max_length=1000
     )
     version: Annotated[str, StringConstraints(min_length=1, max_length=253)] | Annotated[int, Field(strict=True)]
-    """Another one after each change, whoever made it."""
+    """Differs after each change, also one by another writer."""
     life: Annotated[str, _WORDS] = ""
     """Of one that forgets its weights when it starts: another one after each start."""
 
@@ -148,7 +149,7 @@ def weights_of(where: str, text: bytes) -> Weights:
 
 
 def refusal(where: str, method: str, status: int, text: bytes) -> Terminal | Retryable:
-    """Give the error that an answer other than 200 stands for. Pure."""
+    """Give the error for an answer other than 200. Pure."""
     words = " ".join(text[:300].decode("utf-8", "replace").split())
     message = f"{where}: {method} was answered {status}: {words}"
     if status in (401, 403):

@@ -1,4 +1,4 @@
-"""A Kubernetes API emulator: the demo's clusters, and the real server's stand-in where tests have none.
+"""A Kubernetes API emulator: the demo's clusters, and the API server of tests that have no real one.
 
 It speaks HTTP, so clients are the real ones; the contract tests in `tests/contract/kube` run on it and on real API
 servers alike, which keeps it honest. Not here: protobuf bodies (some `kubectl create` sub-commands send them; files and

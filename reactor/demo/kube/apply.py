@@ -1,8 +1,8 @@
 """Server-side apply and field ownership: who wrote what, who may overwrite whom.
 
 After every write `metadata.managedFields` says which manager owns which leaf. An apply that would change a leaf of
-another manager is a 409 that names the leaf, unless it is forced; a leaf that an applier stops naming, and nobody else
-owns, goes.
+another manager is a 409 that names the leaf, unless it is forced; a leaf that an applier stops naming, and that has no
+other owner, goes.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Manager:
 
 
 def updated(before: JsonObject | None, after: JsonObject, manager: Manager, shapes: Shapes, time: str) -> JsonObject:
-    """Give `after` with the writer owning every leaf it changed, and nobody owning what is gone."""
+    """Give `after` with the writer owning every leaf it changed, and no owner for what is gone."""
     status = manager.subresource == "status"
     old = leaves(before, shapes, status=status) if before else {}
     new = leaves(after, shapes, status=status)
@@ -80,7 +80,7 @@ def with_owners(
     time: str,
     only_taken: bool = False,
 ) -> JsonObject:
-    """Write `managedFields`: `manager` takes paths, everybody else loses paths, unchanged entries stay as they are.
+    """Write `managedFields`: `manager` takes paths, all others lose paths, unchanged entries stay as they are.
 
     `only_taken`: the manager owns exactly what it took (apply) instead of that in addition to what it had (update).
     """

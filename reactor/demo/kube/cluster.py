@@ -125,7 +125,7 @@ class EmulatedCluster(EmulatedState):
         controllers.settle_budgets(self, namespace)
 
     def compact(self) -> None:
-        """Forget the history: whoever missed a change is told 410."""
+        """Forget the history: a client that missed a change gets 410."""
         self.store.compact()
 
     def restore(self, version: int) -> None:

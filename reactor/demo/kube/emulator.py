@@ -22,7 +22,7 @@ HISTORY = 10_000  # changes of one kind that watches and old reads can go back
 BOOKMARK_SECONDS = 60.0  # upstream: about once a minute
 VERSION = "1.34"
 _LOOPBACK = "127.0.0.1"
-_SHUTDOWN_SECONDS = 0.1  # open requests are faults or watches; nobody waits for them
+_SHUTDOWN_SECONDS = 0.1  # open requests are faults or watches; no client waits for them
 
 _Handler = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
 

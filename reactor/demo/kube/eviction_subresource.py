@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from reactor.demo.kube.cluster_state import EmulatedState
 
 _UNGUARDED = frozenset(("Pending", "Succeeded", "Failed"))
-"""Phases in which a pod serves nobody, so that no budget protects it."""
+"""Phases in which a pod does not serve, so that no budget protects it."""
 _RETRY_SECONDS = 10
 
 

@@ -116,7 +116,7 @@ class Fault:
     """How many calls it befalls; None: until it is removed."""
 
     def befalls(self, call: ApiRequest | None) -> bool:
-        """Tell whether this call is meant; None stands for discovery, version and health."""
+        """Tell whether this call is meant; None: discovery, version and health."""
         if call is None:
             plain = not (self.resource or self.namespace or self.name) and self.verb in ("", "get", "read")
             return plain and not isinstance(self.effect, Stale | Empty | Forbid | WatchEffect)

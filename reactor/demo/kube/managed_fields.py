@@ -26,7 +26,7 @@ _SERVER_OWNED = frozenset(
 
 
 def leaves(value: JsonObject, shapes: Shapes, *, status: bool) -> Leaves:
-    """Give every leaf that somebody can own: of the status alone, or of everything but the status."""
+    """Give every leaf that can have an owner: of the status alone, or of everything but the status."""
     if status:
         owned: JsonObject = {"status": value["status"]} if "status" in value else {}
     else:
@@ -102,7 +102,7 @@ def readable(path: Path) -> str:
 
 
 def drop(value: Any, path: Path) -> Any:
-    """Give the value without what stands at this path, and without the maps and lists that are empty then."""
+    """Give the value without what is at this path, and without the maps and lists that are empty then."""
     if not path:
         return value
     step, rest = path[0], path[1:]

@@ -1,4 +1,4 @@
-"""JSON objects as the emulator keeps them, and the few walks everybody needs.
+"""JSON objects as the emulator keeps them, and the few walks that all modules need.
 
 An object in the store is never changed in place: a write builds a new one that shares every untouched part with the
 old. So a list of a thousand objects, an old revision for a stale read and a queued watch event all cost a pointer.

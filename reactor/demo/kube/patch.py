@@ -42,8 +42,8 @@ def json_patch(document: Any, operations: Any) -> Any:
 def _apply(document: Any, operation: Any) -> Any:
     """Carry one operation out, as leniently as upstream's library does.
 
-    A missing `value` is null, and so is a field that is not there, for `test`, `replace` and `copy`, as long as what it
-    would stand in is there. `remove` and `move` insist on it.
+    A missing `value` is null, and so is a field that is not there, for `test`, `replace` and `copy`, as long as its
+    parent is there. `remove` and `move` insist on it.
     """
     if not isinstance(operation, dict):
         raise bad_request("json: a JSON patch operation must be an object")
@@ -90,7 +90,7 @@ def _index(step: str, *, end: int) -> int:
 
 
 def _get(document: Any, path: list[str], *, default: Any = _NOTHING) -> Any:
-    """Give what stands there. `default`: what a field stands for that is missing where it could be."""
+    """Give the value at a path. `default`: the value of a field that is missing where it could be."""
     for at, step in enumerate(path):
         if isinstance(document, list):
             document = document[_index(step, end=len(document) - 1)]

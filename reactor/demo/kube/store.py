@@ -136,7 +136,7 @@ class ObjectStore:
         self.version = version
 
     def compact(self) -> None:
-        """Forget all history: whoever has missed a change by now is answered with 410."""
+        """Forget all history: a client that has missed a change by now gets 410."""
         for collection in self._collections.values():
             collection.history.clear()
             collection.compacted = self.version

@@ -71,7 +71,7 @@ def readiness(slices: Iterable[JsonObject]) -> Readiness:
     """Count over all slices of one Service.
 
     A dual-stack Service has every endpoint twice, in slices of two address types: the larger family counts. While a
-    slice is split or joined an endpoint stands in two of them: ready in one of them is ready.
+    slice is split or joined an endpoint is in two of them: ready in one of them is ready.
     """
     ready: Mapping[str, set[str]] = defaultdict(set)
     known: Mapping[str, set[str]] = defaultdict(set)

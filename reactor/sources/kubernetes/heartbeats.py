@@ -1,7 +1,7 @@
 """Who is still renewing: heartbeats judged by when *we saw* a renewal, on our own monotonic clock.
 
 A Lease's own timestamps are those of another machine, whose clock may be hours off. And silence counts only while we
-are listening: time in which the watch was lost, or this process stood still, is nobody's silence but ours.
+are listening: time in which the watch was lost, or this process was stopped, does not count as silence of others.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from reactor.clients.changes import metadata_of
 from reactor.clients.kubernetes_port import JsonObject
 
 LATE = 2.0
-"""A look that comes later than so many times its period after the last one: in between, nobody was listening."""
+"""A look that comes later than so many times its period after the last one: in between, this process did not listen."""
 
 LEASE_SECONDS = 40.0  # the kubelet's, where a Lease does not say
 

@@ -193,7 +193,7 @@ class KarmadaInventory:
         return [_say(self.workloads, workload.object, workload), *health, *self._last_words(left)]
 
     def _last_words(self, targets: set[str]) -> list[Saying]:
-        """Say once that nobody knows of these any more: their copies are gone."""
+        """Say once that these are Unknown: their copies are gone."""
         last = {"status": Health.UNKNOWN, "detail": "no status of it is collected any more"}
         before = {target: self.copies.get(target) for target in sorted(targets)}
         return [

@@ -52,7 +52,7 @@ class LeaseWatcher:
         self._beats = Heartbeats(world.clock.monotonic(), look_seconds=source.monitor_seconds)
         self.publisher = HealthPublisher(source, world.tell, world.clock, world.on_facts_lost)
         self._requests = world.requests
-        # A silence that is shorter than the grace is not seen; so nobody has to look for so long.
+        # A silence that is shorter than the grace is not seen; so no look is needed for so long.
         self.aggregator: TargetAggregator[Key] = TargetAggregator(
             self.publisher,
             world.clock,

@@ -3,8 +3,8 @@
     - {name: nodes, kind: NodeWatch, cluster: prod}      # zoneLabel: topology.kubernetes.io/zone
 
 Targets are `node/{cluster}/{node}` (with the label zone) and `zone/<cluster>/<zone>`. A node that is deleted, and a
-zone that has lost its last node, is Unknown, said once: that nobody is there proves nothing. Several nodes of one
-target, by a template of its own: the worst speaks.
+zone that has lost its last node, is Unknown, said once: that no node is there proves nothing. Several nodes of one
+target, by a template of its own: the worst counts.
 
 The inventory of zones needs to see Pods, EndpointSlices and node Leases too. What may not be read is not made up: the
 demand is unknown, and so are the expired leases; but that no Service is confined to one zone is only said when the
@@ -35,7 +35,7 @@ from rules.rulefile.targets import fill
 
 LOOK_SECONDS = 5.0  # pods, slices and leases are looked at so often; a node's change is told at once
 NOT_READABLE = "EndpointSlices cannot be read"
-"""Stands in the place of Services of which nobody knows whether they are in one zone."""
+"""In the place of Services of which it is not known whether they are in one zone."""
 
 
 async def run(source: NodeWatch, world: SourceContext) -> None:
@@ -47,10 +47,10 @@ class _Rest(NamedTuple):
     """What the inventory of zones says beside the zones' nodes, as of the last look."""
 
     demand_nodes: int | None = None
-    quorum_members: dict[str, int] = {}  # noqa: RUF012 - a default that nobody changes
+    quorum_members: dict[str, int] = {}  # noqa: RUF012 - a default that is never changed
     quorum_size: int | None = None
     single_zone_services: tuple[str, ...] = (NOT_READABLE,)
-    leases_expired: dict[str, float] = {}  # noqa: RUF012 - a default that nobody changes
+    leases_expired: dict[str, float] = {}  # noqa: RUF012 - a default that is never changed
 
 
 class NodeWatcher:

@@ -1,10 +1,10 @@
 """The inventory of routes: what the rules' routes look like now.
 
 One watch for each cluster, kind and namespace (or selector) that the rules name. A route is told when it changes and
-every 30 s while the watch holds. A named route that is not there is told as not existing. One that a selector no
-longer gives is read by itself, and told once as it is: it may be deleted, or only have lost its label. Where the
-cluster does not know the kind, or does not let us see it, nothing is told: nobody knows. A version that is served no
-more, as after an upgrade of its CRDs, is looked for again.
+every 30 s while the watch holds. A named route that is not there is told as not existing. One that a selector no longer
+gives is read by itself, and told once as it is: it may be deleted, or only have lost its label. Where the cluster does
+not know the kind, or does not let us see it, nothing is told: its state is not known. A version that is served no more,
+as after an upgrade of its CRDs, is looked for again.
 """
 
 from __future__ import annotations
@@ -201,8 +201,8 @@ async def _read(api: KubeApi, path: str) -> JsonObject | None:
 
 
 def project(found: JsonObject) -> JsonObject:
-    """Keep the metadata that is read, here and by whoever writes to it, and the spec: managedFields alone can be larger
-    than the rest."""
+    """Keep the metadata that is read, here and by code that writes to it, and the spec: managedFields alone can be
+    larger than the rest."""
     metadata = found.get("metadata")
     kept = ("namespace", "name", "resourceVersion", "labels", "annotations")
     small = {key: metadata.get(key) for key in kept} if isinstance(metadata, dict) else None

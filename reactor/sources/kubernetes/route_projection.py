@@ -1,7 +1,7 @@
 """Routes of all kinds as `bus.messages.Route`: pure, and total.
 
 Whatever is odd about an object becomes its `problem`, in words for its owner; it is never an exception, so that one
-malformed route among a hundred disturbs nobody but itself.
+malformed route among a hundred disturbs no other.
 """
 
 from __future__ import annotations

@@ -90,7 +90,7 @@ class Script:
         try:
             first = {"language": self._language, "script": self._text}
             answer = await self._asked(process, first, START_SECONDS)
-        except BaseException:  # a cancellation too: nobody else knows this process
+        except BaseException:  # a cancellation too: no other code knows this process
             await _killed(process)
             raise
         if "refused" in answer:

@@ -44,7 +44,7 @@ def check(address: str) -> str:
 
 
 def _inside(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
-    """Give the IPv4 address that an IPv6 one stands for, or itself."""
+    """Give the IPv4 address that is mapped into an IPv6 one, or the address itself."""
     if isinstance(address, ipaddress.IPv4Address):
         return address
     if address in _NAT64:

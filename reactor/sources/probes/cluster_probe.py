@@ -9,7 +9,7 @@ only after `failureSeconds` of bad ones, and until then nothing is said.
 
 Unhealthy is a server that nothing can reach as well as one that says it is not ready: for Karmada, whose rules these
 are, both are Ready=False, and the taint is not-ready. Unknown is said where the fault is ours: credentials that are
-refused or cannot be read prove that somebody answers, and nothing about the cluster.
+refused or cannot be read prove that a server answers, and nothing about the cluster.
 
 What the settings say of the cluster (labels, region, zone, provider) is told as its inventory along with it. How many
 replicas it has room for is not: that needs each workload's requests, and is left unknown.
@@ -36,7 +36,7 @@ from rules.rulefile.sources import ClusterProbe
 TRIES = 4  # Karmada: "retry 4 times within 2 seconds"
 APART_SECONDS = 0.5
 OURS = (401, 403)
-"""Answers that speak of our credentials, not of the server."""
+"""Answers that are about our credentials, not about the server."""
 
 
 class ProbeResult(NamedTuple):
@@ -94,7 +94,7 @@ class _Ready:
     async def read(self, *, extra: bool = False) -> None:
         """Take one reading and say what the thresholds make of it. An extra one only confirms what is said now.
 
-        One during which this process stood still says nothing.
+        One during which this process was stopped says nothing.
         """
         began = self._clock.now()
         found = await answer(self._api)
@@ -138,7 +138,7 @@ async def answer(api: WatchApi) -> ProbeResult:
             if found.status is not Health.UNHEALTHY:
                 break
     except TimeoutError:
-        pass  # what has not answered by now has not answered: what was found so far stands
+        pass  # what has not answered by now has not answered: what was found so far counts
     finally:
         for one in tries:
             one.cancel()

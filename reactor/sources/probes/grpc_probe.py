@@ -60,7 +60,7 @@ def _channel(source: GrpcProbe, address: str) -> grpc.aio.Channel:
     where = f"ipv6:[{address}]:{source.port}" if ":" in address else f"ipv4:{address}:{source.port}"
     name = f"[{source.host}]" if ":" in source.host else source.host
     options = [
-        # By default, channels to the same address share connections and their backoff, whoever made them.
+        # By default, channels to the same address share connections and their backoff, also across sources.
         ("grpc.use_local_subchannel_pool", 1),
         ("grpc.enable_http_proxy", 0),
         ("grpc.enable_retries", 0),

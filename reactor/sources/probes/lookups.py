@@ -40,7 +40,7 @@ async def look_up(host: str, port: int, family: int) -> list[AddrInfo]:
             if not under_way:
                 all_names.pop(key, None)
             if not done.cancelled():
-                done.exception()  # nobody may be waiting for it any more
+                done.exception()  # perhaps no caller waits for it any more
 
         looking.add_done_callback(looked)
         under_way.append(looking)

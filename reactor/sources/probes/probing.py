@@ -42,14 +42,14 @@ async def probe(source: Probe, world: SourceContext, attempt: Try) -> None:
         if world.clock.standstill.ended_at > began:
             return  # a try that we interrupted ourselves says nothing about the target
         if succeeded is None and not extra:
-            # Our own mistake says nothing about the target: nobody knows, and the streak starts again.
+            # Our own mistake says nothing about the target: it is Unknown, and the streak starts again.
             streak.lose()
             await publisher.say(target, Health.UNKNOWN, detail=detail, look=look)
         if succeeded is None:
             return
         if not extra:  # it counts towards no threshold: often asked for, it would turn the verdict too soon
             streak.add(succeeded=succeeded)
-        # A try that disagrees confirms nothing: what stands was last seen at the try before it.
+        # A try that disagrees confirms nothing: the current verdict was last seen at the try before it.
         if (verdict := streak.verdict) is not None and streak.agrees(succeeded=succeeded):
             await publisher.say(
                 target, verdict, detail=detail, look=look, resolution_seconds=resolution(source, verdict),

@@ -6,7 +6,7 @@ from bus.messages import Health
 
 
 class ThresholdCounter:
-    """The verdict over a series of tries. None until the first threshold is met: until then nobody knows."""
+    """The verdict over a series of tries. None until the first threshold is met: until then it is not known."""
 
     def __init__(self, *, failures: int, successes: int) -> None:
         self._needed = {False: failures, True: successes}
@@ -15,7 +15,7 @@ class ThresholdCounter:
         self.verdict: Health | None = None
 
     def add(self, *, succeeded: bool) -> Health | None:
-        """Count a try and give the verdict that now stands."""
+        """Count a try and give the verdict after it."""
         self._length = self._length + 1 if succeeded is self._last else 1
         self._last = succeeded
         if self._length >= self._needed[succeeded]:
@@ -27,5 +27,5 @@ class ThresholdCounter:
         self._last, self._length, self.verdict = None, 0, None
 
     def agrees(self, *, succeeded: bool) -> bool:
-        """Whether a try that does not count confirms the verdict that stands."""
+        """Whether a try that does not count confirms the current verdict."""
         return self.verdict is (Health.HEALTHY if succeeded else Health.UNHEALTHY)

@@ -8,8 +8,8 @@
       unhealthyWhen: {above: 0.05}     # default Present: a series is Unhealthy, one that leaves is Healthy
 
 A query that fails is logged, once for each reason, and makes all its targets Unknown: no answer is not a healthy one.
-So does a series that leaves a query with a bound, and NaN. Several series of one target: the worst speaks. A source
-without labels in its target speaks of it from the first result on, even an empty one; other targets become known with
+So does a series that leaves a query with a bound, and NaN. Several series of one target: the worst counts. A source
+without labels in its target observes it from the first result on, even an empty one; other targets become known with
 their first series.
 """
 
@@ -74,7 +74,7 @@ class _Reader:
         self._complaints: set[str] = set()
         """Why it has failed since it last worked, as far as that was logged."""
 
-    async def read(self, *, extra: bool = False) -> None:  # noqa: ARG002 - each result stands for itself
+    async def read(self, *, extra: bool = False) -> None:  # noqa: ARG002 - each result is complete
         """Take one reading."""
         began = self._clock.now()
         try:
@@ -93,7 +93,7 @@ class _Reader:
         present = self._opinions(samples)
         self._note(present)
         absent = QueryOpinion(absence(self._source.unhealthy_when), "no series", {})
-        # What there is no room for is said too: the voice refuses and counts it.
+        # What there is no room for is told too: the publisher refuses and counts it.
         await self._say({target: present.get(target, absent) for target in [*self._known, *present]}, look)
 
     async def _say(self, opinions: Mapping[str, QueryOpinion], look: ReadInterval) -> None:

@@ -19,7 +19,7 @@ from rules.rulefile.model import YEAR
 from rules.rulefile.sources import AlertmanagerWebhook, PrometheusQuery
 
 ONLY = "default"
-"""What a Prometheus that stands for all is called in messages."""
+"""The name in messages of a Prometheus that is used for all names."""
 SWEEP_MAX = 50
 """Values of one sweep: each is a play of its own."""
 
@@ -64,7 +64,7 @@ def _seconds_in(value: str) -> float:
 
 
 def endpoints(url: str | None, config: Path | None, versions: Sequence[RuleSet]) -> dict[str, Endpoint]:
-    """Give the endpoints by name; `url` stands for all. Raises BadAsk, SettingsError."""
+    """Give the endpoints by name; `url` is used for all names. Raises BadAsk, SettingsError."""
     if url is not None:
         return {ONLY: _endpoint(url)}
     if config is None:

@@ -20,7 +20,7 @@ Run = tuple[float, float, float, float]
 
 
 def curve(of: Curve) -> str:
-    """Draw one. The runs stand in `data-values` too: the page says what was measured under the pointer."""
+    """Draw one. The runs are in `data-values` too: the page says what was measured under the pointer."""
     least, most = of.range()
     most += (most - least or 1.0) * 0.1
 

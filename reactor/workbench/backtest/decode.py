@@ -92,7 +92,7 @@ def _failure(text: str) -> str:
 
 
 def _check(frame: str) -> None:
-    """Look at what stands around the series: an answer that is cut off or partial must not pass for a whole one."""
+    """Look at what is around the series: an answer that is cut off or partial must not pass for a whole one."""
     try:
         said = json.loads(frame)
     except ValueError as error:

@@ -24,7 +24,7 @@ from rules.rulefile.targets import matches
 from rules.rulefile.workload import ClusterTaint
 
 ALERTS_SECONDS = 15.0
-"""How often alerts are looked at where nobody says: the shortest evaluation interval in common use."""
+"""How often alerts are looked at where no option says: the shortest evaluation interval in common use."""
 STEP_SECONDS_MIN = 0.1
 
 Playable = PrometheusQuery | AlertmanagerWebhook
@@ -55,9 +55,9 @@ class BacktestPlan:
     servers: tuple[str, ...]
     """The Prometheus endpoints, by name. `FIRING` is asked of all of them."""
     only: str | None = None
-    """This one stands for every name in the rule files."""
+    """This one is used for every name in the rule files."""
     scrapes: str = NEWEST_SCRAPE
-    """The query that tells when the newest scrape was; empty: nobody asks."""
+    """The query that tells when the newest scrape was; empty: it is not asked."""
     assume_healthy: tuple[str, ...] = ()
     """Patterns of targets that count as Healthy from the start, unless a source says otherwise."""
     notes: dict[str, None] = field(default_factory=dict)
@@ -197,7 +197,7 @@ def unplayable(rules: RuleSet) -> Iterator[str]:
 
 
 def _together(asks: Sequence[Ask], answers: FetchedResults) -> Iterator[Part]:
-    """The same alert may stand in several servers: a pair that scrapes the same. It fires while it does in any."""
+    """Several servers may have the same alert: a pair that scrapes the same. It fires while it does in any."""
     for parts in zip(*(answers.of(ask) for ask in asks), strict=True):
         chunk, part, _ = parts[0]
         series = tuple(one for _, _, answer in parts for one in answer.series)

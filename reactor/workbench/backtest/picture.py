@@ -1,6 +1,6 @@
 """The lanes of the page, as SVG text: a target's health over time, and what a rule did with an object.
 
-A lane is stretched to the width that there is, so it holds no letters: those stand beside it, as text that can be read
+A lane is stretched to the width that there is, so it holds no letters: those are beside it, as text that can be read
 on a telephone too. Everything is drawn as long as it was, however near one looks: what is short, and each moment, is
 seen by the two pixels of its outline, which do not grow.
 """
@@ -17,7 +17,7 @@ from rules.rehearsal.backtest.rule_story import COLUMNS, HEALTHY, UNHEALTHY, UNK
 
 _COLOURS = {HEALTHY: "good", UNKNOWN: "unknown", UNHEALTHY: "bad"}
 _ROWS = {HEALTHY: (14, 6), UNKNOWN: (8, 12), UNHEALTHY: (0, 20)}
-"""Top and height: the bad is drawn higher than the good, as colours alone do not tell it to everybody."""
+"""Top and height: the bad is drawn higher than the good, as not every reader can tell colours apart."""
 _MOVES = {Move.AWAY: "away", Move.HOME: "home", Move.BETWEEN: "between"}
 TICKS_MAX = 400
 """Actions and holds that are drawn in one lane."""

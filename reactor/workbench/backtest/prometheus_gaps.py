@@ -45,7 +45,7 @@ def _point(chunk: Chunk, second: float) -> int:
 def outages(chunks: Iterable[tuple[Chunk, range, ChunkResult]], stale_seconds: float) -> Outages | None:
     """Find where the newest scrape was older than `stale_seconds`. None: there was never a scrape to be seen.
 
-    A server that scrapes nothing (a ruler, a store of another kind) has no `up`: then nobody can tell.
+    A server that scrapes nothing (a ruler, a store of another kind) has no `up`: then gaps cannot be found.
     """
     seen = False
     spans: list[tuple[float, float]] = []

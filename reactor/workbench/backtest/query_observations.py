@@ -1,7 +1,7 @@
 """What a PrometheusQuery source would have said. Pure: answers in, observations out.
 
-The live source says its word at every evaluation and repeats it every refreshSeconds, so a word stands until another
-one comes. Here only the words that change something are said, without staleSeconds: the same decisions follow
+The live source says its word at every evaluation and repeats it every refreshSeconds, so an observation holds until
+another one comes. Here only the words that change something are said, without staleSeconds: the same decisions follow
 (`tests/unit/backtest/test_equality.py` plays both), and a month is a few thousand observations, not millions.
 """
 

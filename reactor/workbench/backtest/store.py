@@ -77,7 +77,7 @@ def opened(cache: Path | None, *, now_ms: int) -> Iterator[ResultStore]:
 
 
 def default_folder() -> Path:
-    """Where answers are kept when nobody says otherwise."""
+    """Where answers are kept by default."""
     base = os.environ.get("XDG_CACHE_HOME")
     return (Path(base) if base else Path.home() / ".cache") / "alert-reactor" / "backtest"
 

@@ -16,7 +16,7 @@ from rules.rulefile.model import TrafficFailover
 from rules.rulefile.route_kinds import RouteKind, RouteKinds, kind_of
 
 NOW = datetime(1970, 1, 1, tzinfo=UTC)
-"""A projection carries a time; here nobody looks at it."""
+"""A projection carries a time, which is not used here."""
 
 
 async def ask(live: Live, rule: TrafficFailover, site: Site, custom: RouteKinds) -> list[Problem]:

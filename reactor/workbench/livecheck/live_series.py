@@ -28,7 +28,7 @@ _MADE = frozenset({"ALERTS", "ALERTS_FOR_STATE"})
 
 
 def metrics(query: str) -> Iterator[str]:
-    """Give the names of the metrics that a query reads, each once. A name that stands in a matcher is skipped."""
+    """Give the names of the metrics that a query reads, each once. A name in a matcher is skipped."""
     text = _COMMENT.sub("", _STRING.sub('""', query))
     text = _LISTS.sub("", _LABELS.sub("", text))
     seen = set()
@@ -43,7 +43,7 @@ async def ask(
 ) -> list[Problem]:
     """Ask one query. Raises QueryFailed where Prometheus does not answer.
 
-    `site`: where the query stands. `target`: a template that its series have to fill. `when`: what makes it Unhealthy.
+    `site`: where the query is. `target`: a template that its series have to fill. `when`: what makes it Unhealthy.
     """
     try:
         samples = await prometheus.query(query)

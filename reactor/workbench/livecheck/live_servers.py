@@ -1,4 +1,4 @@
-"""Where the servers are that rule files name: by the settings, or by what stands on the command line."""
+"""Where the servers are that rule files name: by the settings, or by the command line."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from rules.rulefile.route_kinds import RouteKinds
 ASK_SECONDS = 5.0
 _NAMED = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]*)=(?=.)")
 Name = str | None
-"""None: it stands for every one that has no other."""
+"""None: it is used for every name that has no other."""
 
 
 class BadWhere(ValueError):
@@ -44,7 +44,7 @@ class Servers:
     route_kinds: RouteKinds = field(default_factory=dict)
     """Those of the settings."""
     silent: dict[str, str] = field(default_factory=dict)
-    """URLs that did not answer, and why: nobody knows what they are."""
+    """URLs that did not answer, and why: what they are is not known."""
 
     def cluster(self, name: str) -> ClusterSettings | None:
         """Give where the cluster of this name is."""
@@ -86,7 +86,7 @@ async def servers(words: Sequence[str], config: Path | None, folder: Path) -> Se
 
 
 async def _what(url: str) -> Literal["Kubernetes", "Prometheus"] | str:
-    """Tell by /version what answers: Kubernetes gives its gitVersion, or a Status where it lets nobody in.
+    """Tell by /version what answers: Kubernetes gives its gitVersion, or a Status where it refuses us.
 
     Gives the reason where nothing does.
     """

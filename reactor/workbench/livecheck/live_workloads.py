@@ -91,7 +91,7 @@ async def _seek(live: Live, path: str, wanted: Sought) -> None:
     try:
         found = await live.found(path)
     except Forbidden:
-        return  # nobody knows; that we may not look is said already
+        return  # not known; that we may not look is said already
     wanted.is_there = wanted.is_there or found is not None  # only now: others have answered meanwhile
     wanted.asked.append(live.api.cluster)
     wanted.waiting.discard(live.api.cluster)

@@ -25,7 +25,7 @@ WORKLOADS = ("Deployment", "StatefulSet")
 _SYSTEM = "kube-"
 """Namespaces of Kubernetes itself: what runs there belongs to its cluster."""
 _EXPECTED = ("TrafficSplit", "HTTPRoute", "GRPCRoute")
-"""Kinds of routes that are missed where a cluster does not serve them; of others nobody has all."""
+"""Kinds of routes that are missed where a cluster does not serve them; of others no cluster has all."""
 _NEVER = datetime.fromtimestamp(0, UTC)  # nothing that is made of a route here says when it was seen
 T = TypeVar("T")
 

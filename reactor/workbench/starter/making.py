@@ -14,7 +14,7 @@ from reactor.workbench.starter.look import WORKLOADS, ClusterFindings, FoundCopy
 from rules.kinds.traffic.route_state import PRIMARY_ANNOTATION
 
 RULES_MAX = 200
-"""Of one kind: nobody reads a starter with more, and a rule file has limits of its own."""
+"""Of one kind: a starter with more is too long to be read, and a rule file has limits of its own."""
 JsonObject = dict[str, Any]
 
 

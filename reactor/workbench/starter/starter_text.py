@@ -78,5 +78,5 @@ def _section(about: str, rules: Sequence[Made]) -> str:
 
 
 def entry(value: JsonObject) -> list[str]:
-    """Give an entry of a list, as it stands within its key."""
+    """Give an entry of a list, indented as within its key."""
     return textwrap.indent(as_yaml([value], compact=True), "  ").rstrip("\n").split("\n")

@@ -1,8 +1,8 @@
 """TrafficFailover: what the weights of a route should be. Grown from linkerd-failover, without its two holes.
 
 Primary ready (for recoverySeconds): it takes everything. Primary not ready (for tolerationSeconds) and at least one
-secondary ready: the ready secondaries of the lowest tier that has any share the weight. Whoever serves keeps serving
-through a dip that is tolerated; whoever does not serve must be healthy now to begin.
+secondary ready: the ready secondaries of the lowest tier that has any share the weight. A backend that serves keeps
+serving through a dip that is tolerated; one that does not serve must be healthy now to begin.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Spread constraints that stood before a workload leaves a cluster stand afterwards: by cluster, region, zone, provider
-or label.
+"""Spread constraints that were met before a workload leaves a cluster are met afterwards: by cluster, region, zone,
+provider or label.
 
-One that was broken already is not broken further. Karmada's scheduler looks at clusters and regions only, and passes
-both over for static weights; a failover must not undo what a person has arranged.
+One that was broken already is not broken further. Karmada's scheduler looks at clusters and regions only, and skips
+both for static weights; a failover must not undo what a person has arranged.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def limits_that_stood(
     """Give what each constraint asks of copies on these clusters.
 
     `began`: where the copies were when the first of them had to leave. With copies that come back there may be more for
-    a while, and what they break then has stood all the same. `now`: where they are, which counts where none moves.
+    a while, and what they break then was met all the same. `now`: where they are, which counts where none moves.
     """
     out, before = [], began or now
     for one in policy.placement.spread_constraints:

@@ -56,7 +56,7 @@ def webster(seats: int, weights: Counts, held: Counts | None = None, *, descendi
 def _at_once(seats: int, weights: Counts, out: dict[str, int]) -> int:
     """Give out, in one go, seats that come first in any case, and say how many: a million take no million rounds.
 
-    With the divisor d, everybody has round(weight / d) seats before anybody falls below the quotient 1 / d; this
+    With the divisor d, every cluster has round(weight / d) seats before one falls below the quotient 1 / d; this
     divisor is so large that these are never more than there are.
     """
     total, spare = sum(weights.values()), seats - len(weights)
@@ -84,7 +84,7 @@ def by_room(
     """Divide by how many further replicas each cluster can take, moving as little as can be.
 
     `held`: what candidates hold already. More wanted than held: only the difference is placed. Fewer: all shrink in
-    proportion. `aggregated`: on as few clusters as can be, those that hold some (or stand in `first`) before others,
+    proportion. `aggregated`: on as few clusters as can be, those that hold some (or are in `first`) before others,
     then the roomiest. Clusters with nothing are left out. Raises NotEnoughRoom.
     """
     mine = {name: count for name, count in held.items() if name in room and count > 0}

@@ -1,8 +1,8 @@
 """The cluster inventory of a WorkloadFailover rule: clusters, and their health as taints with times.
 
 A cluster that is Unhealthy has the taint not-ready, one that is Unknown the taint unreachable. Each has its own clock:
-it waits while the other stands, and both end when the cluster has been Healthy for recoverySeconds. So a cluster that
-is now the one and now the other is left in the end, and one that only nobody could see for a while is not left early.
+it waits while the other is there, and both end when the cluster has been Healthy for recoverySeconds. So a cluster that
+is now the one and now the other is left in the end, and one that only could not be seen for a while is not left early.
 """
 
 from __future__ import annotations

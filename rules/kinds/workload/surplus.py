@@ -101,7 +101,7 @@ def cause_of_surplus(policy: Policy) -> Cause | None:
 
 def may_return(rule: WorkloadFailover, policy: Policy, state: WorkloadState, name: str, limits: Limits) -> bool:
     """Whether a copy that is leaving can stay: not where each choice of what is then too many would break a constraint
-    that stood."""
+    that was met."""
     if rule.carrier != "Kubernetes" or state.wanted_copies is None:
         return True
     back = {other: copy for other, copy in state.copies.items() if other not in state.moves or other == name}

@@ -44,7 +44,7 @@ class Numbers:
     notifications: int = 0
     """Words of Notification rules to people: none of them is a failover."""
     approvals: int = 0
-    """How often somebody would have been asked."""
+    """How often a person would have been asked."""
     bad_served_seconds: float = 0.0
     """The time for which targets were bad and kept their traffic: until the action, or until the bad time ended."""
 

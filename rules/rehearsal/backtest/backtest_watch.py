@@ -91,7 +91,7 @@ class BacktestWatch:
             if story.room():
                 story.waits.append(wait)
         elif isinstance(what, Notify) == kind_of(story.rule).tells:
-            # Else it is a rule's word to people about its own doing, which stands here already.
+            # Else it is a rule's word to people about its own doing, which is here already.
             self._act(story, what, said)
 
     def finish(self) -> None:
@@ -152,7 +152,7 @@ class BacktestWatch:
         seen.bad_since, seen.settled_bad = None, False
 
     def _draw(self, seen: _Seen, until: float) -> None:
-        """Paint what stood from the last change until now; a column that saw several keeps the worst."""
+        """Paint the state from the last change until now; a column that saw several keeps the worst."""
         length = self._until - self._first
         if until > seen.since:
             seen.lane.note(seen.since, seen.column)

@@ -22,7 +22,7 @@ class Pair:
 
     @property
     def at(self) -> float:
-        """Where it stands in the timeline: at the earlier of the two."""
+        """Its place in the timeline: the earlier of the two."""
         return min(act.at for act in (self.a, self.b) if act is not None)
 
     @property
@@ -56,7 +56,7 @@ def _by_effect(played: Played) -> defaultdict[tuple[str, str, str, str], list[Ac
 
 
 def _paired(ours: Iterable[Act], theirs: Iterable[Act]) -> Iterator[Pair]:
-    """Walk through both in time. An action waits for its partner only while none stands nearer to that one."""
+    """Walk through both in time. An action waits for its partner only while none is nearer to that one."""
     a, b = list(ours), list(theirs)
     i = j = 0
     while i < len(a) and j < len(b):

@@ -49,7 +49,7 @@ class Act:
     why: tuple[str, ...]
     move: Move
     target: str | None = None
-    """Whose bad time led to it; None: nobody's in particular."""
+    """The target whose bad time led to it; None: no single one."""
     bad_since: float | None = None
     recovered_at: float | None = None
     """When that target was next Healthy; None: not within the range."""

@@ -1,4 +1,4 @@
-"""What a rule test may say of zones and of people: how zones stand, and commands, in the words of histories."""
+"""What a rule test may say of zones and of people: the state of zones, and commands, in the words of histories."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ from rules.rulefile.model import API_VERSION, YEAR, ClusterName, KubeName, Model
 from rules.rulefile.workload import NewTaint, PurgeMode
 
 SAMPLES_MAX = 100_000
-"""How many values one input may stand for: a day at one a second, and some."""
+"""How many values one input may expand to: a day at one a second, and some."""
 FILES_MAX = 1000
 _WORDS: Mapping[str, Health | None] = {"_": None} | {health.value: health for health in Health}
 _PERCENT = re.compile(r"[0-9]{1,3}(\.[0-9]{1,6})?")
@@ -42,7 +42,7 @@ def percents(values: str) -> list[float | None]:
 
 
 def _series(text: str, read: Callable[[str], Value | None], first: str) -> list[Value | None]:
-    """Give the words one by one; `xN` makes the one before it stand N times in all."""
+    """Give the words one by one; `xN` repeats the one before it, N times in all."""
     out: list[Value | None] = []
     before = ""
     for word in text.split():

@@ -35,7 +35,7 @@ class RuleTestResult:
     unexpected: tuple[Emitted, ...] = ()
     """Happened, and was not expected."""
     unmet: tuple[OutcomeGiven, ...] = ()
-    """Outcomes of actions that nobody had asked for by then, or only a rule that does not enforce."""
+    """Outcomes of actions that no rule had asked for by then, or only a rule that does not enforce."""
 
     @property
     def passed(self) -> bool:
@@ -66,7 +66,7 @@ def _answer(given: OutcomeGiven) -> GivenOutcome:
 
 
 def history(test: RuleTest) -> list[tuple[float, Fact]]:
-    """Give the inventory and the inputs as the facts that they stand for, sorted by second."""
+    """Give the inventory and the inputs as facts, sorted by second."""
     events: list[tuple[float, Fact]] = [(given.at, _listed(given)) for given in test.inventory]
     events += [(command.at, command.fact()) for command in test.commands]
     for given in test.inputs:

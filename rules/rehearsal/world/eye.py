@@ -59,7 +59,7 @@ class Eye:
         return [event for second, fact in said if isinstance(fact, Observation) for event in self._heard(second, fact)]
 
     def answer(self, second: float, heard: float) -> Observation | None:
-        """Give what it says of this second when it is asked; None: nobody answers, or it is not heard."""
+        """Give what it says of this second when it is asked; None: it does not answer, or its answer is lost."""
         if self._end_of_silence(second) > second or self._end_of_silence(heard) > heard:
             return None
         place = bisect_right(self._stretches, second, key=lambda one: one.begin)

@@ -69,7 +69,7 @@ class Eyes:
 
 
 def eyes(cast: Topology, sky: FaultPlan, outages: Sequence[Outage], dice: SeededRandom, seconds: float) -> Eyes:
-    """Give everybody who looks: how well, and when they are silent."""
+    """Give all sources: how well they see, and when they are silent."""
     out = Eyes(dice)
     vouching = {target: dice.of("vouches", target).chance(VOUCHING) for target in sky.bad}
     for speaker in cast.speakers:
@@ -81,7 +81,7 @@ def eyes(cast: Topology, sky: FaultPlan, outages: Sequence[Outage], dice: Seeded
         lag = mine.pick(DETECTED_WITHIN)
         bad = [span for span in sky.bad[speaker.target] if not mine.chance(0.05)]  # some troubles it does not see
         seen = merged([(first + lag, last + lag) for first, last in bad if last - first > lag / 2])
-        # Who vouches loses nothing, and is not late: it says a word again until it is on the bus.
+        # A source that confirms loses nothing, and is not late: it publishes again until the bus has stored it.
         travels = {"loss": 0.0, "late_max": 2.0} if vouches else {"late_max": mine.pick((2.0, 12.0))}
         skew = mine.pick((0.0, 0.0, -0.25, 0.25) if vouches else (0.0, 0.0, -1.0, 1.0))
         out.of[speaker.target, speaker.signal] = Eye(

@@ -1,4 +1,5 @@
-"""What answers to the reactor in a world: executors that work, fail, are late or lost, and lists of what then stands.
+"""What answers to the reactor in a world: executors that work, fail, are late or lost, and lists of the state after
+that.
 
 The world's own truth is kept here: weights, copies, who is ready. What is observed of it is only what is said.
 """
@@ -198,7 +199,7 @@ class FaultyExecutor:
                 here = self.workloads[object_].clusters
                 for name in action.clusters.keys() - here.keys():
                     self._starts(name, object_, now)
-                self._placed(object_, {**here, **action.clusters}, after)  # what stands goes when it is purged
+                self._placed(object_, {**here, **action.clusters}, after)  # what is there goes when it is purged
             case Purge():
                 self._removed(action.workload.object, action.from_, after)
             case Evict() if action.purge_mode == "Directly":

@@ -167,14 +167,14 @@ def _mildness(fact: Fact) -> int:
 
 
 def _doubled(question: Question) -> Iterator[Violation]:
-    """No act is asked again, under another id, while it is on its way or when it already stands."""
+    """No act is asked again, under another id, while it is on its way or when it is already done."""
     told, action = question.told, question.action
     if isinstance(action, Notify):
         return
     key = (action.rule, action.object, action.concurrency_key)
     flying = told.flying.get(key)
     if flying is not None:
-        # One that has failed is forgotten once nobody wants it, and is asked again when somebody does.
+        # One that has failed is forgotten once no rule wants it, and is asked again when one does.
         again = content(flying) == content(action) and flying.id not in told.failed
         yield kept(Promise.DOUBLED, not again, f"{action.id} asks for what is on its way as {flying.id}")
         return

@@ -1,8 +1,8 @@
 """What was said of targets, kept as spells, and what follows from it at a moment, read in favour of a promise or not.
 
-Words come late and in another order, so nobody can say afterwards what had to be known when. So each reading leans
-towards some statuses: their words count from when they were seen, all others from when they were heard. Nobody can have
-known a target to be so for longer than that.
+Words come late and in another order, so it cannot be said afterwards what had to be known when. So each reading leans
+towards some statuses: their words count from when they were seen, all others from when they were heard. No process can
+have known a target to be so for longer than that.
 
 It shares no code with the core: nothing here knows windows, groups or decisions.
 """
@@ -40,7 +40,7 @@ class StatusInterval:
 
 
 Part = tuple[float, Health | None]
-"""From this second on it was so, until the next part; None: nobody had ever said anything."""
+"""From this second on it was so, until the next part; None: no source had ever observed it."""
 
 
 class SignalTimeline:
@@ -59,8 +59,8 @@ class SignalTimeline:
             last = spells[-1]
             if seen <= last.last:
                 return
-            # Heard too late, it does not undo the silence before it: until then nobody knew. Nor does a source that has
-            # begun again say anything of the time before.
+            # Heard too late, it does not undo the silence before it: until then it was not known. Nor does a source
+            # that has begun again say anything of the time before.
             goes_on = fact.since is None or second(fact.since) <= last.last
             if goes_on and last.status is fact.status and last.resolved == fact.resolved and heard < last.until:
                 last.last, last.until, last.proves = seen, until, proves
@@ -104,7 +104,7 @@ class SignalTimeline:
         return parts[-1][1] if parts else None
 
     def surely(self, target: str, names: Sequence[str] | None, now: float, health: Health) -> float:
-        """Give for how many seconds everybody must have known that it is so; 0: not now.
+        """Give for how many seconds every process must have known that it is so; 0: not now.
 
         Unhealthy: one signal has said so without a gap. Healthy: all signals have.
         """
@@ -187,7 +187,7 @@ class TakenHealth:
     since: float | None
     """When it became so."""
     seconds: float
-    """For how long it was bad, without the seconds in which nobody knew."""
+    """For how long it was bad, without the seconds in which it was not known."""
     once_healthy: bool
 
 
@@ -196,7 +196,7 @@ def taken(
 ) -> TakenHealth:
     """Say what a rule takes the target for, with its toleration and recovery. `bad`: what counts as bad for it.
 
-    Seconds in which nobody knew count neither way. At the very moment in which a recovery is complete, it leans.
+    Seconds in which it was not known count neither way. At the very moment in which a recovery is complete, it leans.
     """
     toleration, recovery = windows
     down, since, was_bad, was_good, healthy = False, None, 0.0, 0.0, False
@@ -215,7 +215,7 @@ def taken(
 def clocked(parts: Sequence[Part], now: float, statuses: Statuses, recovery: float) -> float:
     """Give for how many seconds it was so since it was last good for the recovery time.
 
-    Other bad times in between, and those in which nobody knew, stop the clock and do not reset it.
+    Other bad times in between, and those in which it was not known, stop the clock and do not reset it.
     """
     seconds, good = 0.0, 0.0
     for status, span, _ in _spans(parts, now):

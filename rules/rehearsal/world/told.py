@@ -83,13 +83,13 @@ class WorldLog:
     """Workload to the rule that last placed it."""
     clusters: dict[str, Cluster] = field(default_factory=dict)
     clouded: float = 0.0
-    """When more than one cluster was last bad, as far as anybody could tell: what was tolerated before need not
+    """When more than one cluster was last bad, as far as could be known: what was tolerated before need not
     count."""
     taints: dict[str, dict[tuple[str, str, str], tuple[Taint, float]]] = field(default_factory=dict)
-    """Cluster to (who, key, effect) to the taint, and since when it stands."""
+    """Cluster to (who, key, effect) to the taint, and since when it is there."""
     zones: dict[str, Zones] = field(default_factory=dict)
     touched: dict[str, dict[str, set[str]]] = field(default_factory=dict)
-    """Rule to zone to steps that may stand."""
+    """Rule to zone to steps that may be in effect."""
     isolate: dict[tuple[str, str], IsolateZone] = field(default_factory=dict)
     orders: list[tuple[float, Pause | Resume]] = field(default_factory=list)
     asked: dict[str, Action] = field(default_factory=dict)
@@ -105,7 +105,7 @@ class WorldLog:
     news: dict[tuple[str, str], int] = field(default_factory=dict)
     """How often a Notification has told of a target: an odd number, it is bad."""
     holds: dict[tuple[str, str], Holding] = field(default_factory=dict)
-    """By rule and the group's object: the reason that stands."""
+    """By rule and the group's object: the current reason."""
 
     def hear(self, fact: Fact, now: float) -> None:
         """Take a fact."""
@@ -196,7 +196,7 @@ class WorldLog:
             copies.known_at.pop(fact.cluster, None)
             for (_, object_), leaving in self.leaving.items():
                 if object_ == fact.object:
-                    leaving.pop(fact.cluster, None)  # whoever took it away: what appears there later is another one
+                    leaving.pop(fact.cluster, None)  # taken away by any writer: what appears there later is another one
 
     def _zones(self, fact: Zones) -> None:
         before = self.zones.get(fact.cluster)
@@ -224,7 +224,7 @@ class WorldLog:
                 for name in action.leaving if isinstance(action, Place) else (action.from_,):
                     leaving.setdefault(name, False)
             case SetTaints():
-                # They may stand from now on: what is asked may be done before it is said to be.
+                # They may be in effect from now on: what is asked may be done before it is said to be.
                 standing = self.taints.setdefault(action.cluster, {})
                 for key in [key for key in standing if key[0] == action.rule]:
                     del standing[key]

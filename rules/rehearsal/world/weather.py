@@ -90,7 +90,7 @@ def _masses(
 
 
 def away(dice: SeededRandom, seconds: float, every: float = AWAY_EVERY) -> list[Interval]:
-    """Draw when somebody who looks is away: a source that has died, an API server that does not answer."""
+    """Draw when a source is away: a source that has died, an API server that does not answer."""
     out = []
     at = dice.between(0, 2 * every)
     while at < seconds:

@@ -70,7 +70,7 @@ def enforced(rules: RuleSet) -> RuleSet:
 
 
 def cast(rules: RuleSet) -> Topology:
-    """Give everybody that these rules are about."""
+    """Give all targets that these rules are about."""
     out = Topology(rules.rules)
     wanted: dict[str, set[str]] = {}
     least: dict[str, int] = {}
@@ -91,7 +91,7 @@ def cast(rules: RuleSet) -> Topology:
 
 
 def _speakers(target: str, wanted: set[str], least: int, sources: Iterable[Source]) -> list[SignalGenerator]:
-    """The signals about a target: of the sources that could speak of it, and those that rules ask for besides."""
+    """The signals about a target: of the sources that could observe it, and those that rules ask for besides."""
     found: dict[str, SignalGenerator] = {}
     quorum = False
     for source in sources:
@@ -203,7 +203,7 @@ KARMADA = {
         "application": {"decisionConditions": {"tolerationSeconds": 120}},
     },
 }
-"""The policy of a world's control plane, where a rule honours those that stand there."""
+"""The policy of a world's control plane, where a rule honours those that are there."""
 
 
 def _terms(policy: Policy) -> tuple[ClusterAffinity, ...]:

@@ -17,7 +17,7 @@ from rules.rulefile.model import UnknownAs
 from rules.rulefile.targets import encode_segment
 
 _NOT_BY_HEALTH = (Because.DRIFT, Because.ALL_DOWN, Because.TRIAL, Because.TRIAL_FAILED, Because.BY_HAND)
-"""Why weights change without a question for how a backend is: a trial is made because nobody knows."""
+"""Why weights change without a question for how a backend is: a trial is made because it is not known."""
 
 
 def founded(question: Question) -> Iterator[Violation]:

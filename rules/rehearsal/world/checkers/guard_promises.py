@@ -1,4 +1,4 @@
-"""What a witness asks of limits: nobody has paused the rule, quiet times are kept, and too many bad peers stop it."""
+"""What a witness asks of limits: the rule is not paused, quiet times are kept, and too many bad peers stop it."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ HOME = (Because.PRIMARY_HEALTHY, Because.RETURNING, Because.DRIFT)
 
 
 def guarded(question: Question) -> Iterator[Violation]:
-    """Limits that anybody can check: a pause, a cooldown, and the share of bad peers."""
+    """Limits that can be checked from outside: a pause, a cooldown, and the share of bad peers."""
     rule, action, told = question.rule, question.action, question.told
     asked_back = isinstance(action, ZoneStep) and action.undo and action.because in (Because.COMMANDED, Because.ABORTED)
-    allowed = asked_back or not told.paused(rule.name)  # a pause locks nobody in
+    allowed = asked_back or not told.paused(rule.name)  # a pause keeps no way back closed
     yield kept(Promise.LAST, allowed, f"{action.id} was asked while {rule.name} was paused")
     if not _begins(question):
         return
@@ -64,7 +64,7 @@ def _begins(question: Question) -> bool:
 
 
 def _widespread(told: WorldLog, guards: Guards, rule: object, now: float) -> str | None:
-    """Say that too many peers are bad; empty: they are not; None: nobody can say whom the guard counts."""
+    """Say that too many peers are bad; empty: they are not; None: it is not known which peers the guard counts."""
     pattern = guards.peers or ("cluster/*" if isinstance(rule, WorkloadFailover) else None)
     if pattern is None:
         return None

@@ -19,7 +19,7 @@ from rules.rulefile.selectors import matches as selected
 
 
 def weighted(question: Question) -> Iterator[Violation]:
-    """Who loses all its traffic was bad for long enough; who gets some is Healthy; somebody has it."""
+    """A backend that loses all its traffic was bad for long enough; one that gets some is Healthy; one has it."""
     rule, action, told = question.rule, question.action, question.told
     if not isinstance(action, SetWeights):
         return
@@ -34,11 +34,11 @@ def weighted(question: Question) -> Iterator[Violation]:
     )
     primary = primary_of(rule, known)
     if primary not in weights or action.because == Because.ALL_DOWN:
-        return  # nobody is left to choose from; that some are bad is asked where they lose their traffic
+        return  # none is left to choose from; that some are bad is asked where they lose their traffic
     if action.because in (Because.TRIAL, Because.TRIAL_FAILED):
-        return  # nobody knows how it is without traffic, and one bad word is enough to take it back
+        return  # how it is without traffic is not known, and one bad observation is enough to take it back
     if action.because == Because.DRIFT and rule.backs_off:
-        return  # what stood before is put back: the primary may be good, and still have to wait
+        return  # the weights before are put back: the primary may be good, and still have to wait
     entries = of_object(rule, action.object).backends or ()
     targets, tiers = targets_of(rule, known), {one.service: one.tier for one in entries}
     getting = {service for service, weight in weights.items() if weight and not before.get(service)}
@@ -83,7 +83,7 @@ def unmoved(told: WorldLog, rule: TrafficFailover, now: float) -> Iterator[Viola
             and told.words.surely(target, rule.signals, now, Health.HEALTHY) > rule.recovery_seconds + GRACE
         ]  # fmt: skip
         if bad > rule.toleration_seconds + GRACE and ready:
-            # That nobody is there to take it is no reason where somebody is.
+            # That no backend can take it is no reason where one can.
             held = hold is not None and hold.reason != Held.NO_HEALTHY_SECONDARY
             what = f"{targets[primary]} has been bad for {bad:g} s, {ready[0]} is ready, and nothing was asked or held"
             yield Violation(Promise.LOST, what if has and gets and not held else "", object_)
