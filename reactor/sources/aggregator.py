@@ -8,7 +8,7 @@ half of it.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Hashable, Mapping
+from collections.abc import Callable, Collection, Hashable, Mapping, Set
 from datetime import datetime
 from typing import Generic, NamedTuple, TypeVar
 
@@ -105,6 +105,10 @@ class TargetAggregator(Generic[Key]):
         elif note is not None:
             self._unspoken.pop(note.target, None)
             self._publisher.forget(note.target)
+
+    def makers(self, target: str) -> Set[Key]:
+        """Give the objects that make this target."""
+        return self._makers.get(target, set())
 
     async def speak(self) -> None:
         """Say what was noted, each target once, and what was asked for."""

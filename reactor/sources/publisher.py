@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Set
 from datetime import timedelta
 
 from pydantic import TypeAdapter, ValidationError
@@ -50,6 +50,11 @@ class HealthPublisher:
     def targets(self) -> frozenset[str]:
         """What it has spoken of and not forgotten."""
         return self._standing.keys
+
+    @property
+    def wanted(self) -> Set[str]:
+        """Targets at which a look is asked for that has not come yet."""
+        return self._standing.wanted
 
     async def say(
         self,

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Coroutine, Iterable
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Set
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Generic, TypeAlias, TypeVar
@@ -103,6 +103,11 @@ class Republisher(Generic[Said]):
     def keys(self) -> frozenset[str]:
         """What something is said about."""
         return frozenset(self._entries)
+
+    @property
+    def wanted(self) -> Set[str]:
+        """Of what a look is asked for that has not come yet."""
+        return self._wanted.keys()
 
     async def say(
         self, key: str, fact: Said, *, changed: bool, look: ReadInterval | None = None, unbroken: bool = True,

@@ -38,6 +38,7 @@ from reactor.sources.kubernetes.endpoints import (
     readiness,
     service_of,
 )
+from reactor.sources.kubernetes.service_looks import ServiceLooks
 from reactor.sources.publisher import HealthPublisher
 from reactor.sources.source_context import SourceContext
 from rules.rulefile.sources import EndpointsWatch
@@ -90,6 +91,10 @@ class ServiceWatcher:
             api, collection("/api/v1", "services", source.namespace), self._services_changed,
             clock=world.clock, label_selector=source.selector, project=project_service,
         )  # fmt: skip
+        self._looks = ServiceLooks(
+            api, world.clock, source.selector, wanted=self._wanted, shown=self._shown,
+            list_all=self.slices.look_again, seen=self.aggregator.speak,
+        )  # fmt: skip
         self._requests = world.requests
         self._begun = False
         self._unsaid: set[ServiceName] = set()
@@ -99,7 +104,8 @@ class ServiceWatcher:
         async with asyncio.TaskGroup() as group:
             group.create_task(self.slices.run())
             group.create_task(self.services.run())
-            group.create_task(self.aggregator.keep(self.slices.look_again, self._requests))
+            group.create_task(self._looks.run())
+            group.create_task(self.aggregator.keep(self._looks.look_again, self._requests))
             group.create_task(self._forget_gone())
 
     async def _slices_changed(self, changes: Sequence[ObjectChange]) -> None:
@@ -144,7 +150,21 @@ class ServiceWatcher:
 
     def _seen(self, name: ServiceName) -> datetime | None:
         """A Service is seen by its slices: not while a LIST that is not believed lacks one of them."""
-        return None if self._doubted(name) else self.slices.seen
+        seen = None if self._doubted(name) else self.slices.seen
+        alone = self._looks.seen_at(name)
+        return max(seen, alone) if seen is not None and alone is not None else seen
+
+    def _wanted(self) -> Set[ServiceName] | None:
+        """The Services that somebody needs to see now; None where the copy of one of them cannot be believed."""
+        made = [self.aggregator.makers(target) for target in self.publisher.wanted]
+        names = {name for makers in made for name in makers}
+        if not self.slices.connected or not all(made) or any(self._doubted(name) for name in names):
+            return None
+        return names
+
+    def _shown(self, name: ServiceName) -> dict[Key, JsonObject]:
+        service = self._services.get(name)
+        return {} if service is None else {Key(name.namespace, one): found for one, found in service.slices.items()}
 
     def _doubted(self, name: ServiceName) -> bool:
         service, doubted = self._services.get(name), self.slices.doubted

@@ -133,6 +133,55 @@ async def test_a_quiet_watch_answers_all_requests_of_a_moment_by_one_list(
     assert len({one.version for one in answers}) == len(targets)
 
 
+async def test_a_quiet_watch_reads_few_services_alone(
+    asked_world: SourceContext, heard: Heard, east: EmulatedCluster, running: Running, bus: MemoryBus, lists: Lists
+) -> None:
+    east.bookmark_seconds = 60
+    east.create(slice_("a", True, team="pay"))
+    east.create(slice_("b", False, service="cart", team="pay"))
+    async with running(endpoints_watch.run(endpoints(selector="team=pay"), asked_world)):
+        standing = await heard.status(CART, Health.UNHEALTHY)
+        await heard.status(CHECKOUT, Health.HEALTHY)
+        lists.paths.clear()
+        moment = asked_world.clock.now()
+        await ask(bus, "readiness", moment, CART, CHECKOUT)
+        answers = [await answer(heard, target, moment) for target in (CART, CHECKOUT)]
+    assert [one.status for one in answers] == [Health.UNHEALTHY, Health.HEALTHY]
+    assert answers[0].since == standing.since
+    assert lists.paths == ["/apis/discovery.k8s.io/v1/namespaces/shop/endpointslices"] * 2
+
+
+async def test_what_is_otherwise_than_the_watch_has_shown_is_listed(
+    asked_world: SourceContext, heard: Heard, east: EmulatedCluster, running: Running, bus: MemoryBus, lists: Lists
+) -> None:
+    east.bookmark_seconds = 60
+    east.create(slice_("a", True))
+    async with running(endpoints_watch.run(endpoints(), asked_world)):
+        await heard.status(CHECKOUT, Health.HEALTHY)
+        east.watch_lag = 60
+        lists.paths.clear()
+        east.patch("endpointslices", "a", {"endpoints": []}, "shop")
+        await ask(bus, "readiness", asked_world.clock.now(), CHECKOUT)
+        await heard.status(CHECKOUT, Health.UNHEALTHY)
+    assert lists.paths[:2] == [
+        "/apis/discovery.k8s.io/v1/namespaces/shop/endpointslices",
+        "/apis/discovery.k8s.io/v1/endpointslices",
+    ]
+
+
+async def test_a_service_that_is_not_answered_for_alone_is_listed_with_all(
+    asked_world: SourceContext, heard: Heard, east: EmulatedCluster, running: Running, bus: MemoryBus, lists: Lists
+) -> None:
+    east.bookmark_seconds = 60
+    east.create(slice_("a", True))
+    async with running(endpoints_watch.run(endpoints(), asked_world)):
+        await heard.status(CHECKOUT, Health.HEALTHY)
+        east.faults.add(Fault(Reset(), verb="list", resource="endpointslices", namespace="shop"))
+        moment = asked_world.clock.now()
+        await ask(bus, "readiness", moment, CHECKOUT)
+        assert (await answer(heard, CHECKOUT, moment)).status is Health.HEALTHY
+
+
 async def test_what_nobody_watched_begins_anew_if_it_changed_and_goes_on_if_not(
     asked_world: SourceContext, heard: Heard, east: EmulatedCluster, running: Running
 ) -> None:

@@ -1,0 +1,110 @@
+"""Looking at few Services alone: what a watch shows of them is compared with what the server says of them now.
+
+A LIST of all slices takes the longer the larger the cluster is, and an act waits for it (decision 21). The slices of
+one Service are read in one round trip. Where they are as the watch has shown them, the copy was true when they were
+asked for. Where they are not, where many Services are asked for, and where the answer takes long, all are listed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from datetime import datetime, timedelta
+
+from reactor.clients.changes import Key, key_of
+from reactor.clients.kubernetes_port import JsonObject
+from reactor.clients.watching import WatchApi
+from reactor.runtime.clock import Clock
+from reactor.runtime.errors import Retryable, Terminal
+from reactor.sources.kubernetes.endpoints import SERVICE_LABEL, ServiceName, project_slice
+from reactor.sources.refresh import LookAgain
+
+ALONE_MAX = 8
+"""So many Services are read alone: they cost one round trip together. More cost the server more than a LIST of all."""
+ALONE_SECONDS = 1.0
+"""So long their answer is waited for."""
+KEPT = timedelta(seconds=10)
+"""So long it is known when a Service was seen alone: by then the end of a watch has proven more."""
+
+log = logging.getLogger(__name__)
+
+Shown = Callable[[ServiceName], Mapping[Key, JsonObject]]
+"""Gives the slices of a Service as the watch has shown them, projected."""
+
+
+class ServiceLooks:
+    """The single looks of one source."""
+
+    def __init__(
+        self,
+        api: WatchApi,
+        clock: Clock,
+        selector: str | None,
+        *,
+        wanted: Callable[[], Collection[ServiceName] | None],
+        shown: Shown,
+        list_all: LookAgain,
+        seen: Callable[[], Awaitable[None]],
+    ) -> None:
+        """`wanted`: gives the Services that are asked for and not seen yet; None: only a LIST of all will do.
+
+        `list_all`: asks for that. `seen`: called when some of them have been seen.
+        """
+        self._api = api
+        self._clock = clock
+        self._selector = selector
+        self._wanted, self._shown = wanted, shown
+        self._list_all, self._told = list_all, seen
+        self._seen_at: dict[ServiceName, datetime] = {}
+        self._not_before: datetime | None = None
+        self._asked = asyncio.Event()
+
+    def seen_at(self, name: ServiceName) -> datetime | None:
+        """When the newest look at it alone began that found it as it was shown; None: there was none."""
+        return self._seen_at.get(name)
+
+    def look_again(self, not_before: datetime) -> None:
+        """Have what is asked for seen, by looks that begin at this moment or later, when those under way have ended."""
+        self._not_before = max(not_before, self._not_before or not_before)
+        self._asked.set()
+
+    async def run(self) -> None:
+        """Look when it is asked for, until cancelled."""
+        while True:
+            await self._asked.wait()
+            await asyncio.sleep(0)  # who asks in the same moment is answered together
+            self._asked.clear()
+            not_before, self._not_before = self._not_before, None
+            if not_before is None:
+                continue
+            names = self._wanted()
+            if names is None or len(names) > ALONE_MAX or not await self._looked(sorted(names), not_before):
+                self._list_all(not_before)
+
+    async def _looked(self, names: Sequence[ServiceName], not_before: datetime) -> bool:
+        """Whether all of them were found as they had been shown."""
+        began = self._clock.now()
+        try:
+            async with asyncio.timeout(ALONE_SECONDS):
+                same = await asyncio.gather(*(self._is_as_shown(name) for name in names))
+        except TimeoutError:
+            return False
+        if began < not_before or self._clock.standstill.ended_at > began:
+            return False
+        young = {name: at for name, at in self._seen_at.items() if began - at < KEPT}
+        self._seen_at = young | {name: began for name, is_same in zip(names, same, strict=True) if is_same}
+        await self._told()
+        return all(same)
+
+    async def _is_as_shown(self, name: ServiceName) -> bool:
+        path = f"/apis/discovery.k8s.io/v1/namespaces/{name.namespace}/endpointslices"
+        label = f"{SERVICE_LABEL}={name.name}"
+        query = {"labelSelector": f"{self._selector},{label}" if self._selector else label}
+        try:
+            page = await self._api.page(path, query)
+            found = {key_of(one): project_slice(one) for one in page.items}
+        except (Retryable, Terminal, ValueError, TypeError, AttributeError) as error:
+            log.debug("not seen alone", extra={"cluster": self._api.cluster, "path": path, "reason": str(error)})
+            return False
+        return not page.token and found == self._shown(name)
