@@ -22,6 +22,7 @@ from nats.js.api import AckPolicy, ConsumerConfig, DeliverPolicy, StreamConfig
 from benchmarks.beside_rulebook import in_ansible_rulebook
 from benchmarks.measure import Result, cpu
 from benchmarks.scaling_speed import TAKEN, reactor
+from benchmarks.world import DefaultSync
 from bus import subjects
 from bus.embedded import EmbeddedServer
 from bus.envelope import encode
@@ -49,14 +50,6 @@ RULE = """
   recoverySeconds: 3600
   backends:
 """
-
-
-class DefaultSync(EmbeddedServer):
-    """As nats-server is without settings: what was acknowledged is on the disk within two minutes."""
-
-    def configuration(self) -> str:
-        """Ours, without what it says of the disk."""
-        return super().configuration().replace("sync_interval: always, ", "")
 
 
 async def observations() -> Result:

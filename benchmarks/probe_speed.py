@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from aiohttp import web
 
 from benchmarks.measure import Result, spread
-from benchmarks.world import World, until, world
+from benchmarks.world import World, world
 
 ROUTES = 10
 ROUNDS = 30
@@ -62,11 +62,10 @@ async def probe_to_patch() -> Result:
 
 async def _moved(w: World, services: Services, name: str, *, healthy: bool) -> float:
     """Give the seconds from the first answer that is otherwise to the write."""
+    writes = w.moves.count
     services.turn(name, healthy=healthy)
-    await until(lambda: name in services.turned)
-    writes = w.moved()
-    await until(lambda: w.moved() > writes)
-    return time.perf_counter() - services.turned[name]
+    await w.moves.reach(writes + 1)
+    return w.moves.last_at - services.turned[name]
 
 
 def _rules(url: str) -> str:

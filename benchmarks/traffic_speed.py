@@ -8,7 +8,7 @@ import time
 import aiohttp
 
 from benchmarks.measure import Result, cpu, spread
-from benchmarks.world import NAMESPACE, RULES, until, world
+from benchmarks.world import NAMESPACE, RULES, world
 from reactor.demo.kube import Delay, Fault
 from reactor.settings.model import Settings
 
@@ -44,11 +44,10 @@ async def event_to_patch() -> Result:
         await w.known(ROUTES, 3)
         ready = time.perf_counter() - began
         for number in range(ROUTES):
-            writes = w.moved()
             began = time.perf_counter()
             w.break_service(number)
-            await until(lambda writes=writes: w.moved() > writes)  # type: ignore[misc]
-            seconds.append(time.perf_counter() - began)
+            await w.moves.reach(number + 1)
+            seconds.append(w.moves.last_at - began)
         bare = await _bare_patches(w.url, 200)
     ours, theirs = spread(seconds), spread(bare)
     figures = {"routes": ROUTES, "known_after_seconds": round(ready, 2), **ours, "bare_patch": theirs}
@@ -97,10 +96,10 @@ async def _moved(rules: str) -> dict[str, float]:
         began = time.perf_counter()
         for number in range(AT_ONCE):
             w.break_service(number)
-        await until(lambda: w.moved() >= AT_ONCE)
+        await w.moves.reach(AT_ONCE)
         took, spent = time.perf_counter() - began, cpu(w.pid) - before
         await asyncio.sleep(1.0)
-        doubled = w.moved() - AT_ONCE
+        doubled = w.moves.count - AT_ONCE
     return {
         "known_after_seconds": round(known, 2), "seconds": round(took, 2),
         "cpu_ms_each": round(spent / AT_ONCE * 1000, 2), "doubled": doubled,

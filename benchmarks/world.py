@@ -6,14 +6,17 @@ import asyncio
 import signal
 import sys
 import tempfile
+import time
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from bus.embedded import EmbeddedServer
 from bus.jetstream import JetStreamBus
 from bus.topology import GROUPS
 from reactor.demo.kube import EmulatedCluster, Emulator, write_kubeconfig
+from reactor.demo.kube.writelog import LoggedWrite, WriteLog
 from reactor.runtime.clock import Clock
 from rules.engine.group_codec import load
 from rules.summary import route_of
@@ -32,6 +35,40 @@ rules:
 """
 
 
+class Moves(WriteLog):
+    """Counts the reactor's effective writes to routes as they are made: to look through all writes each millisecond
+    takes the emulated server's turn, and counted as the reactor's."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.count = 0
+        self.last_at = 0.0
+        """When the last one was made, on the clock of `time.perf_counter`."""
+        self._made = asyncio.Event()
+
+    def append(self, write: LoggedWrite) -> None:
+        super().append(write)
+        if write.effective and write.resource == "trafficsplits" and write.manager == "alert-reactor":
+            self.count += 1
+            self.last_at = time.perf_counter()
+            self._made.set()
+
+    async def reach(self, count: int, seconds: float = 120.0) -> None:
+        """Wait until there are so many."""
+        async with asyncio.timeout(seconds):
+            while self.count < count:
+                self._made.clear()
+                await self._made.wait()
+
+
+class DefaultSync(EmbeddedServer):
+    """As nats-server is without settings: what was acknowledged is on the disk within two minutes."""
+
+    def configuration(self) -> str:
+        """Ours, without what it says of the disk."""
+        return super().configuration().replace("sync_interval: always, ", "")
+
+
 @dataclass(frozen=True, slots=True)
 class World:
     """One cluster with routes, and a reactor that looks after them in a process of its own."""
@@ -46,14 +83,12 @@ class World:
     """The reactor's settings file."""
     pid: int
     """The reactor's process; its embedded nats-server is its child."""
+    moves: Moves
+    """The reactor's writes to routes."""
 
     def break_service(self, number: int) -> None:
         """The primary of this route loses its last ready endpoint."""
         self.cluster.set_endpoints(NAMESPACE, f"app{number}", ready=0, not_ready=1)
-
-    def moved(self) -> int:
-        """How many effective writes the reactor has made."""
-        return len(self.cluster.log.effective("trafficsplits", manager="alert-reactor"))
 
     async def known(self, routes: int, members: int) -> None:
         """Wait until the reactor has seen every route and so many of its backends."""
@@ -74,25 +109,36 @@ async def until(holds: Callable[[], bool], seconds: float = 120.0) -> None:
 
 
 @asynccontextmanager
-async def world(routes: int, rules: str = RULES) -> AsyncIterator[World]:
-    """A cluster with this many routes of three backends each, and a reactor at work on them."""
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        async with Emulator(clock=Clock().now) as sim:
-            cluster = sim.cluster("east")
-            for number in range(routes):
-                _route(cluster, number)
-            write_kubeconfig(folder / "kubeconfig", sim)
-            (folder / "rules.yaml").write_text(rules, "utf-8")
-            (folder / "reactor.yaml").write_text(SETTINGS.format(folder=folder, port=(port := free_port())), "utf-8")
-            async with _reactor(folder) as (pid, url), JetStreamBus.connect(url, name="bench") as bus:
-                webhook = f"http://127.0.0.1:{port}/v1/alerts"
-                yield World(cluster, sim.url("east"), bus, webhook, folder / "reactor.yaml", pid)
+async def world(routes: int, rules: str = RULES, *, lax: bool = False) -> AsyncIterator[World]:
+    """A cluster with this many routes of three backends each, and a reactor at work on them.
+
+    `lax`: over a nats-server with the default sync_interval, in place of the embedded one, which syncs always.
+    """
+    async with AsyncExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        sim = await stack.enter_async_context(Emulator(clock=Clock().now))
+        sim.writes = moves = Moves()
+        cluster = sim.cluster("east")
+        for number in range(routes):
+            _route(cluster, number)
+        write_kubeconfig(folder / "kubeconfig", sim)
+        (folder / "rules.yaml").write_text(rules, "utf-8")
+        store = f'store: "{folder}/nats"'
+        if lax:
+            server = await stack.enter_async_context(DefaultSync(folder / "lax"))
+            store = f'url: "{server.url}"'
+        settings = SETTINGS.format(folder=folder, bus=store, port=(port := free_port()))
+        (folder / "reactor.yaml").write_text(settings, "utf-8")
+        pid = await stack.enter_async_context(_reactor(folder))
+        url = server.url if lax else (folder / "nats" / "url").read_text("utf-8").strip()
+        bus = await stack.enter_async_context(JetStreamBus.connect(url, name="bench"))
+        webhook = f"http://127.0.0.1:{port}/v1/alerts"
+        yield World(cluster, sim.url("east"), bus, webhook, folder / "reactor.yaml", pid, moves)
 
 
 @asynccontextmanager
-async def _reactor(folder: Path) -> AsyncIterator[tuple[int, str]]:
-    """A reactor process; gives its process id and the URL of its embedded bus."""
+async def _reactor(folder: Path) -> AsyncIterator[int]:
+    """A reactor process; gives its process id."""
     with (folder / "log").open("wb") as log:
         process = await asyncio.create_subprocess_exec(
             sys.executable, "-m", "reactor.cli.main", "run", "--config", str(folder / "reactor.yaml"), stderr=log
@@ -101,7 +147,7 @@ async def _reactor(folder: Path) -> AsyncIterator[tuple[int, str]]:
         await until(lambda: b"webhooks on" in (folder / "log").read_bytes() or process.returncode is not None)
         if process.returncode is not None:
             raise RuntimeError((folder / "log").read_text("utf-8"))
-        yield process.pid, (folder / "nats" / "url").read_text("utf-8").strip()
+        yield process.pid
     finally:
         if process.returncode is None:
             process.send_signal(signal.SIGTERM)
@@ -111,7 +157,7 @@ async def _reactor(folder: Path) -> AsyncIterator[tuple[int, str]]:
 SETTINGS = """
 ruleFiles: ["{folder}/rules.yaml"]
 clusters: {{east: {{kubeconfig: "{folder}/kubeconfig", context: east}}}}
-bus: {{store: "{folder}/nats"}}
+bus: {{{bus}}}
 receiver: {{listen: "127.0.0.1:{port}"}}
 health: {{listen: "127.0.0.1:0"}}
 logLevel: warning
