@@ -12,6 +12,9 @@ from reactor.runtime.clock import Clock
 
 CHECKPOINT = timedelta(seconds=1)
 """How often groups that owe nothing new are written, with the position."""
+ANSWERS = timedelta(milliseconds=100)
+"""So long news waits at least: the looks that a decision lacks come meanwhile, and are not read while a checkpoint is
+written. What comes of them is in the same one."""
 REPEATS = timedelta(seconds=30)
 """How often groups are written of which only dates have moved on: sources say all that stands once in this time."""
 FACTS_MAX = 10_000
@@ -36,6 +39,8 @@ class CheckpointPace:
         self._clock = clock
         self._process = process
         self._began = clock.monotonic()
+        self._news_at: float | None = None
+        """When there was news first since the last checkpoint began."""
         self._facts = 0
 
     def read(self, facts: int) -> None:
@@ -46,7 +51,7 @@ class CheckpointPace:
     def begin(self) -> None:
         """Note that a checkpoint begins: what is read from now on is not in it."""
         self.leave()
-        self._began = self._clock.monotonic()
+        self._began, self._news_at = self._clock.monotonic(), None
 
     def leave(self) -> None:
         """Note that what was read is nothing that this process still has to store."""
@@ -55,8 +60,11 @@ class CheckpointPace:
 
     def wait(self, *, news: bool, changed: bool) -> float:
         """Give in how many seconds the next checkpoint is due, 0 or less: now. `changed`: whether anything has."""
-        if news or (self._facts >= FACTS_MIN and self._process.facts >= FACTS_MAX):
-            after = CHECKPOINT
-        else:
-            after = REPEATS if changed or self._facts else FOREVER
-        return self._began + after.total_seconds() - self._clock.monotonic()
+        now = self._clock.monotonic()
+        if not news:
+            self._news_at = None
+            crowded = self._facts >= FACTS_MIN and self._process.facts >= FACTS_MAX
+            after = CHECKPOINT if crowded else REPEATS if changed or self._facts else FOREVER
+            return self._began + after.total_seconds() - now
+        self._news_at = now if self._news_at is None else self._news_at
+        return max(self._began + CHECKPOINT.total_seconds(), self._news_at + ANSWERS.total_seconds()) - now

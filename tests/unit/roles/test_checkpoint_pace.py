@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
+
 from reactor.decide.checkpoint_pace import (
+    ANSWERS,
     CHECKPOINT,
     FACTS_MAX,
     FACTS_MIN,
@@ -29,6 +32,17 @@ def test_news_is_stored_within_a_second_and_repeats_within_thirty() -> None:
     assert pace.wait(news=True, changed=True) == CHECKPOINT.total_seconds()
     assert pace.wait(news=False, changed=True) == REPEATS.total_seconds()
     assert pace.wait(news=False, changed=False) > 3600
+
+
+def test_news_after_a_quiet_time_waits_for_what_comes_of_it() -> None:
+    clock = _Clock()
+    pace = CheckpointPace(clock, Unsaved())
+    clock.at += 60
+    assert pace.wait(news=True, changed=True) == pytest.approx(ANSWERS.total_seconds())
+    clock.at += ANSWERS.total_seconds() / 2
+    assert pace.wait(news=True, changed=True) == pytest.approx(ANSWERS.total_seconds() / 2), "more news puts it off no longer"
+    pace.begin()
+    assert pace.wait(news=True, changed=True) == CHECKPOINT.total_seconds()
 
 
 def test_facts_that_changed_nothing_move_the_position_with_the_repeats() -> None:
