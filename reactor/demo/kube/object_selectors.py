@@ -48,9 +48,10 @@ class Filter:
             return False
         if self.labels:
             labels = metadata.get("labels") or {}
-            if not all(term.holds(labels.get(term.name)) for term in self.labels):
-                return False
-        return all(term.holds(_field(value, term.name)) for term in self.fields)
+            for term in self.labels:
+                if not term.holds(labels.get(term.name)):
+                    return False
+        return not self.fields or all(term.holds(_field(value, term.name)) for term in self.fields)
 
 
 def _field(value: JsonObject, name: str) -> str:

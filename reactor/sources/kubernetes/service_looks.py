@@ -1,7 +1,7 @@
 """Looking at few Services alone: what a watch shows of them is compared with what the server says of them now.
 
 A LIST of all slices takes the longer the larger the cluster is, and an act waits for it (decision 21). The slices of
-one Service are read in one round trip. Where they are as the watch has shown them, the copy was true when they were
+few Services are read in one round trip. Where they are as the watch has shown them, the copy was true when they were
 asked for. Where they are not, where many Services are asked for, and where the answer takes long, all are listed.
 """
 
@@ -11,17 +11,18 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from datetime import datetime, timedelta
+from itertools import groupby
 
 from reactor.clients.changes import Key, key_of
 from reactor.clients.kubernetes_port import JsonObject
 from reactor.clients.watching import WatchApi
 from reactor.runtime.clock import Clock
 from reactor.runtime.errors import Retryable, Terminal
-from reactor.sources.kubernetes.endpoints import SERVICE_LABEL, ServiceName, project_slice
+from reactor.sources.kubernetes.endpoints import SERVICE_LABEL, ServiceName, project_slice, service_of
 from reactor.sources.refresh import LookAgain
 
 ALONE_MAX = 8
-"""So many Services are read alone: they cost one round trip together. More cost the server more than a LIST of all."""
+"""So many Services are read alone, by one LIST for each of their namespaces."""
 ALONE_SECONDS = 1.0
 """So long their answer is waited for."""
 KEPT = timedelta(seconds=10)
@@ -85,26 +86,33 @@ class ServiceLooks:
     async def _looked(self, names: Sequence[ServiceName], not_before: datetime) -> bool:
         """Whether all of them were found as they had been shown."""
         began = self._clock.now()
+        spaces = [(one, [*some]) for one, some in groupby(names, key=lambda name: name.namespace)]
         try:
             async with asyncio.timeout(ALONE_SECONDS):
-                same = await asyncio.gather(*(self._is_as_shown(name) for name in names))
+                same = await asyncio.gather(*(self._as_shown(one, some) for one, some in spaces))
         except TimeoutError:
             return False
         if began < not_before or self._clock.standstill.ended_at > began:
             return False
+        found = [name for some in same for name in some]
         young = {name: at for name, at in self._seen_at.items() if began - at < KEPT}
-        self._seen_at = young | {name: began for name, is_same in zip(names, same, strict=True) if is_same}
+        self._seen_at = young | dict.fromkeys(found, began)
         await self._told()
-        return all(same)
+        return len(found) == len(names)
 
-    async def _is_as_shown(self, name: ServiceName) -> bool:
-        path = f"/apis/discovery.k8s.io/v1/namespaces/{name.namespace}/endpointslices"
-        label = f"{SERVICE_LABEL}={name.name}"
+    async def _as_shown(self, namespace: str, names: Sequence[ServiceName]) -> list[ServiceName]:
+        """Give those of these that the server has as they were shown; all are of this namespace."""
+        path = f"/apis/discovery.k8s.io/v1/namespaces/{namespace}/endpointslices"
+        label = f"{SERVICE_LABEL} in ({','.join(name.name for name in names)})"
         query = {"labelSelector": f"{self._selector},{label}" if self._selector else label}
+        found: dict[ServiceName, dict[Key, JsonObject]] = {name: {} for name in names}
         try:
             page = await self._api.page(path, query)
-            found = {key_of(one): project_slice(one) for one in page.items}
-        except (Retryable, Terminal, ValueError, TypeError, AttributeError) as error:
+            for one in map(project_slice, page.items):
+                name, key = service_of(one), key_of(one)
+                if name in found and key is not None:
+                    found[name][key] = one
+        except (Retryable, Terminal, ValueError, AttributeError) as error:
             log.debug("not seen alone", extra={"cluster": self._api.cluster, "path": path, "reason": str(error)})
-            return False
-        return not page.token and found == self._shown(name)
+            return []
+        return [name for name in names if not page.token and found[name] == self._shown(name)]

@@ -148,7 +148,7 @@ async def test_a_quiet_watch_reads_few_services_alone(
         answers = [await answer(heard, target, moment) for target in (CART, CHECKOUT)]
     assert [one.status for one in answers] == [Health.UNHEALTHY, Health.HEALTHY]
     assert answers[0].since == standing.since
-    assert lists.paths == ["/apis/discovery.k8s.io/v1/namespaces/shop/endpointslices"] * 2
+    assert lists.paths == ["/apis/discovery.k8s.io/v1/namespaces/shop/endpointslices"]
 
 
 async def test_what_is_otherwise_than_the_watch_has_shown_is_listed(
