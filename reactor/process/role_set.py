@@ -17,7 +17,7 @@ from functools import partial
 from typing import TYPE_CHECKING, cast
 
 from bus.jetstream import JetStreamBus
-from bus.messages import Fact, LoadBalancerKind, Notify
+from bus.messages import Fact, LoadBalancerKind, Notify, Observation
 from bus.subjects import token
 from bus.topology import ALERTS, LINKS, TEMPLATES
 from reactor.audit.signing import Signer
@@ -49,6 +49,8 @@ if TYPE_CHECKING:
     from reactor.clients.clusters import Clusters
     from reactor.clients.prometheus_api import Prometheus
     from reactor.fleet.observer import Start
+    from reactor.sources.companions import Companions
+    from reactor.sources.refresh import RefreshRequests
 
 log = logging.getLogger(__name__)
 
@@ -94,6 +96,7 @@ class RoleSet:
             context.settings.load_balancers, context.clock, aws_proxy=proxy_of(context.settings.aws)
         )
         self.decider: Decider | None = None
+        self._asking: tuple[RefreshRequests, Companions] | None = None
 
     async def __aenter__(self) -> RoleSet:
         """Raises Unavailable, and SettingsError where the rules ask for what this process cannot have."""
@@ -192,9 +195,15 @@ class RoleSet:
         async def query(prometheus: str, promql: str) -> list[Mapping[str, str]]:
             return [sample.labels for sample in await context.prometheus[prometheus].query(promql)]
 
+        _, companions = self._refreshing()
+
+        async def tell(observations: Sequence[Observation]) -> None:
+            await companions.looked_at(observations)
+            await publisher.publish_all(observations)
+
         lifecycle = AlertLifecycle(
             sources=[source for source in self._rules.sources if isinstance(source, AlertmanagerWebhook)],
-            store=context.bus.store(ALERTS), clock=context.clock, tell=publisher.publish_all, query=query,
+            store=context.bus.store(ALERTS), clock=context.clock, tell=tell, query=query,
             alertmanagers=alertmanagers,
         )  # fmt: skip
         await self._stack.enter_async_context(lifecycle)
@@ -213,19 +222,16 @@ class RoleSet:
     async def _observer(self) -> None:
         from reactor.fleet.observer import KIND, Observer
         from reactor.sources.catalog import is_run, start_all
-        from reactor.sources.companions import Companions
         from reactor.sources.probes.addresses import probing_session
-        from reactor.sources.refresh import RefreshRequests
         from reactor.sources.source_context import SourceContext
 
         context, publisher = self._context, self._publisher("observer")
-        requests = RefreshRequests(context.bus, context.clock)
-        companions = Companions(self._rules.rules, self._rules.sources, requests)
+        requests, companions = self._refreshing()
 
         async def tell(fact: Fact) -> None:
             if not fleet.heard:
                 raise Retryable("the others do not hear us, and may observe in our place")
-            await companions.looked_at(fact)
+            await companions.looked_at([fact])
             await publisher.tell(fact)
 
         probing = await self._stack.enter_async_context(probing_session())
@@ -267,6 +273,16 @@ class RoleSet:
             context.bus, context.name, len(jobs), context.clock, kind=f"{KIND}-{known}-", losses=self._losses
         )  # fmt: skip
         self._run("observer", Observer(fleet, jobs).run)
+
+    def _refreshing(self) -> tuple[RefreshRequests, Companions]:
+        """Ways to ask sources to look again, for all roles of this process."""
+        from reactor.sources.companions import Companions
+        from reactor.sources.refresh import RefreshRequests
+
+        if self._asking is None:
+            requests = RefreshRequests(self._context.bus, self._context.clock)
+            self._asking = requests, Companions(self._rules.rules, self._rules.sources, requests)
+        return self._asking
 
     def _remembering(self) -> dict[str, Start]:
         """A job for each cluster: what workloads look like while they can be read, for when they cannot."""

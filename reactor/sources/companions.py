@@ -1,4 +1,4 @@
-"""Has the other backends of a route looked at as soon as a probe finds one of them bad, where no window is awaited.
+"""Has the other backends of a route looked at as soon as one is found bad, where no window is awaited.
 
 An act needs a look at whatever is to get traffic that is no older than the failure (decision 21). The decider asks for
 it once it has read of the failure; asked for here, the look is on its way by then, and the patch comes some
@@ -9,13 +9,16 @@ from __future__ import annotations
 
 import logging
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
+from datetime import datetime
 
 from bus.errors import Unavailable
 from bus.messages import Fact, Health, Observation, RefreshRequest
 from reactor.sources.refresh import RefreshRequests
+from rules.rulefile.lint.coverage import Consumer, Producers, feeds, wants
 from rules.rulefile.model import Rule, TrafficFailover
-from rules.rulefile.sources import Probe, Source
+from rules.rulefile.overlap import is_plain
+from rules.rulefile.sources import EndpointsWatch, LoadedSource, Probe
 
 log = logging.getLogger(__name__)
 
@@ -24,37 +27,49 @@ COMPANIONS_MAX = 16
 
 
 class Companions:
-    """Which probes see the other backends of a route without toleration."""
+    """Which probes and watches see the other backends of a route without toleration, where its rule names them."""
 
-    def __init__(self, rules: Iterable[Rule], sources: Iterable[Source], requests: RefreshRequests) -> None:
+    def __init__(self, rules: Iterable[Rule], sources: Iterable[LoadedSource], requests: RefreshRequests) -> None:
         self._requests = requests
-        probes: dict[str, list[str]] = defaultdict(list)
-        for source in sources:
-            if isinstance(source, Probe):
-                probes[source.target].append(source.name)
-        self._of = _companions(rules, probes)
+        self._of = _companions(rules, Producers(feeds((one for one in sources if _may_look(one)), ())))
 
-    async def looked_at(self, fact: Fact) -> None:
-        """Ask for a look at the others if this is the first observation of a failure. While the bus is away none is
-        made."""
-        if not isinstance(fact, Observation) or fact.status is not Health.UNHEALTHY or fact.since != fact.observed_at:
-            return
-        for source, target in sorted(self._of.get(fact.target, {}).items())[:COMPANIONS_MAX]:
-            request = RefreshRequest(targets=(target,), not_before=fact.observed_at)
+    async def looked_at(self, facts: Iterable[Fact]) -> None:
+        """Ask for looks at the others where these are first words of failures. While the bus is away nobody does."""
+        for fact in facts:
+            if not isinstance(fact, Observation) or fact.status is not Health.UNHEALTHY:
+                continue
+            if fact.since == fact.observed_at and (of := self._of.get(fact.target)) is not None:
+                await self._ask(sorted(of)[:COMPANIONS_MAX], fact.observed_at)
+
+    async def _ask(self, others: Iterable[tuple[str, str]], not_before: datetime) -> None:
+        targets: dict[str, list[str]] = defaultdict(list)
+        for source, target in others:
+            targets[source].append(target)
+        for source, some in targets.items():
             try:
-                await self._requests.ask(source, request)
+                await self._requests.ask(source, RefreshRequest(targets=tuple(some), not_before=not_before))
             except Unavailable as error:
                 log.debug("the decider will ask for this look", extra={"source": source, "reason": str(error)})
                 return
 
 
-def _companions(rules: Iterable[Rule], probes: Mapping[str, list[str]]) -> dict[str, dict[str, str]]:
-    """Give for each target of a probe the probes of its companions, each with its target."""
-    out: dict[str, dict[str, str]] = defaultdict(dict)
+def _may_look(source: LoadedSource) -> bool:
+    return isinstance(source, Probe | EndpointsWatch)
+
+
+def _companions(rules: Iterable[Rule], producers: Producers) -> dict[str, set[tuple[str, str]]]:
+    """Give for each target of a backend who can be asked about the other backends: source and target."""
+    out: dict[str, set[tuple[str, str]]] = defaultdict(set)
     for rule in rules:
         if not isinstance(rule, TrafficFailover) or rule.toleration_seconds:
             continue
-        seen = [target for one in rule.backends or () if (target := one.target) is not None and target in probes]
-        for target in seen:
-            out[target] |= {name: other for other in seen if other != target for name in probes[other]}
+        targets = [target for need in wants(rule) for target in need.targets if is_plain(target)]
+        seers = {
+            (one.source.name, target)
+            for target in targets
+            for one in producers.heard(Consumer(target, rule.signals))
+            if one.source is not None
+        }
+        for target in targets:
+            out[target] |= {other for other in seers if other[1] != target}
     return dict(out)

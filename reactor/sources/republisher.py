@@ -14,6 +14,7 @@ import logging
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Set
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from math import inf
 from typing import Any, Generic, TypeAlias, TypeVar
 
 from bus.messages import Message, Observation
@@ -23,6 +24,9 @@ from reactor.runtime.errors import Retryable
 
 TICKS_PER_PERIOD = 6  # what is due is looked for so often: at most a sixth of the period late
 TICK_SECONDS_MAX = 5.0
+JUST_SECONDS = 0.5
+"""What was told so lately is not told again to who asks for it: two may ask at the same time, and who still lacks it
+asks again after a second."""
 AT_ONCE = 32  # sayings that wait for the bus at the same time
 RETRY_SECONDS = 0.2
 PATIENCE_SECONDS = 0.25  # so long a look waits for the bus, once: the next look must not be late
@@ -63,6 +67,8 @@ class _Entry(Generic[Said]):
     due_at: float = 0  # on the clock's monotonic time; 0: owed, the bus has not taken it yet
     once: bool = False  # forgotten as soon as it is told
     telling: bool = False
+    told_at: float = -inf  # when it was last told, or is being told, on the clock's monotonic time
+    told_of: datetime = LONG_AGO  # as of when
 
 
 class Republisher(Generic[Said]):
@@ -178,10 +184,15 @@ class Republisher(Generic[Said]):
         for key in keys:
             entry, until = self._entries[key], seen(key)
             if until is not None and max(entry.seen_at, until) >= self._wanted[key]:
-                del self._wanted[key]
+                if self._was_just_told(entry, self._wanted.pop(key)):
+                    continue
                 entry.due_at = 0
                 answered.append((entry, until))
         await gather(self._soon(entry, until) for entry, until in answered)
+
+    def _was_just_told(self, entry: _Entry[Said], moment: datetime) -> bool:
+        """Whether what stands was told a moment ago, as of this moment or later."""
+        return entry.told_of >= moment and self._clock.monotonic() - entry.told_at < JUST_SECONDS
 
     async def refresh(self, seen: datetime = LONG_AGO) -> None:
         """Say again what is due. `seen`: until when all of it together is known to be so."""
@@ -214,7 +225,7 @@ class Republisher(Generic[Said]):
 
     def _owe_all(self) -> None:
         for entry in self._entries.values():
-            entry.due_at = 0
+            entry.due_at, entry.told_at = 0, -inf
         self._away.set()  # told as soon as the bus takes it
 
     async def _repeat(self, seen: SeenEach) -> None:
@@ -264,12 +275,14 @@ class Republisher(Generic[Said]):
         try:
             while entry.due_at <= self._clock.monotonic():
                 # Before the first await, so that what is said meanwhile is due again.
-                entry.due_at = self._clock.monotonic() + self._period
+                entry.told_at = self._clock.monotonic()
+                entry.due_at = entry.told_at + self._period
+                entry.told_of = max(entry.seen_at, seen)
                 await self._tell(_dated(entry, seen))
                 self._refused = False
                 self._away.clear()
         except Retryable as error:
-            entry.due_at = 0
+            entry.due_at, entry.told_at = 0, -inf
             if not self._refused:
                 log.warning("the bus does not take what was seen, it stays owed", extra={"reason": str(error)})
             self._refused = True

@@ -28,6 +28,20 @@ rules:
   backends: [{{service: a, target: custom/a}}, {{service: b, target: custom/b}}, {{service: c, target: custom/c}}]
   tolerationSeconds: {toleration}
 """
+WATCHED = """
+apiVersion: reactor/v1
+sources:
+- {name: ready, kind: EndpointsWatch, cluster: east}
+- {name: elsewhere, kind: EndpointsWatch, cluster: west}
+- {name: pager, kind: AlertmanagerWebhook, target: "custom/{app}", onResolved: Healthy}
+rules:
+- name: shop
+  kind: TrafficFailover
+  route: {cluster: east, kind: TrafficSplit, namespace: shop, name: shop}
+  signals: [pager, ready]
+  backends: [{service: shop, target: custom/shop}, {service: west}, {service: central}]
+"""
+"""An alert says that the first is bad; a watch sees the others, which have the targets of Services."""
 
 
 def loaded(*, toleration: int) -> RuleSet:
@@ -48,7 +62,7 @@ async def asked(rules: RuleSet, fact: Observation) -> list[RefreshRequest]:
         out.append(RefreshRequest.model_validate_json(body))
 
     await bus.listen(subjects.refresh("b"), hear)
-    await Companions(rules.rules, rules.sources, RefreshRequests(bus, HandClock())).looked_at(fact)
+    await Companions(rules.rules, rules.sources, RefreshRequests(bus, HandClock())).looked_at([fact])
     for _ in range(5):
         await asyncio.sleep(0)
     return out
@@ -61,7 +75,7 @@ async def test_the_first_bad_word_has_the_others_looked_at_from_then_on() -> Non
 
 @pytest.mark.parametrize(
     "fact",
-    [word(Health.HEALTHY), word(Health.UNHEALTHY, since=1), word(Health.UNHEALTHY, target="custom/c")],
+    [word(Health.HEALTHY), word(Health.UNHEALTHY, since=1), word(Health.UNHEALTHY, target="custom/other")],
     ids=["good", "said again", "of nobody's companion"],
 )
 async def test_what_is_no_news_of_a_failure_asks_nobody(fact: Observation) -> None:
@@ -72,10 +86,27 @@ async def test_where_a_window_is_awaited_the_decider_asks_when_it_ends() -> None
     assert await asked(loaded(toleration=5), word(Health.UNHEALTHY)) == []
 
 
+async def test_a_watch_is_asked_for_all_that_it_sees_by_one_request() -> None:
+    rules = load([("shop.yaml", WATCHED)])
+    bus, out = MemoryBus(lambda: AT), list[RefreshRequest]()
+
+    async def hear(body: bytes) -> None:
+        out.append(RefreshRequest.model_validate_json(body))
+
+    await bus.listen(subjects.refresh("ready"), hear)
+    await Companions(rules.rules, rules.sources, RefreshRequests(bus, HandClock())).looked_at(
+        [word(Health.UNHEALTHY, target="custom/shop")]
+    )
+    for _ in range(5):
+        await asyncio.sleep(0)
+    others = ("service/east/shop/central", "service/east/shop/west")
+    assert out == [RefreshRequest(targets=others, not_before=AT)]
+
+
 async def test_a_bus_that_is_away_keeps_no_source_from_speaking() -> None:
     rules, bus = loaded(toleration=0), MemoryBus(lambda: AT)
     bus.down = True
-    await Companions(rules.rules, rules.sources, RefreshRequests(bus, HandClock())).looked_at(word(Health.UNHEALTHY))
+    await Companions(rules.rules, rules.sources, RefreshRequests(bus, HandClock())).looked_at([word(Health.UNHEALTHY)])
 
 
 async def test_a_source_of_the_same_process_is_asked_without_the_bus() -> None:
@@ -88,7 +119,7 @@ async def test_a_source_of_the_same_process_is_asked_without_the_bus() -> None:
     running = asyncio.create_task(requests.hear("b", hear))
     await asyncio.sleep(0)
     bus.down = True
-    await Companions(rules.rules, rules.sources, requests).looked_at(word(Health.UNHEALTHY))
+    await Companions(rules.rules, rules.sources, requests).looked_at([word(Health.UNHEALTHY)])
     for _ in range(5):
         await asyncio.sleep(0)
     running.cancel()

@@ -178,6 +178,21 @@ async def test_what_was_asked_for_and_has_been_seen_since_is_said_again(
     assert bus.last.since == at(0)
 
 
+async def test_what_two_ask_for_at_the_same_time_is_said_once_and_again_for_who_still_lacks_it(
+    publisher: HealthPublisher, clock: HandClock, bus: Bus
+) -> None:
+    await says(publisher, clock, 0, H)
+    clock.seconds = 10
+    for _ in range(2):
+        assert not await publisher._standing.ask([TARGET], at(5), lambda _: at(7))
+    assert [one.observed_at for one in bus.taken] == [at(0), at(7)]
+    assert not await publisher._standing.ask([TARGET], at(8), lambda _: at(9))
+    assert bus.last.observed_at == at(9), "a later look is another word"
+    clock.seconds = 11
+    assert not await publisher._standing.ask([TARGET], at(8), lambda _: at(9))
+    assert len(bus.taken) == 4
+
+
 async def test_what_hangs_is_said_when_a_look_ends_without_an_answer_though_it_began_before_the_question(
     publisher: HealthPublisher, clock: HandClock, bus: Bus
 ) -> None:
