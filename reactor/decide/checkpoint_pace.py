@@ -14,7 +14,7 @@ CHECKPOINT = timedelta(seconds=1)
 """How often groups that owe nothing new are written, with the position."""
 ANSWERS = timedelta(milliseconds=100)
 """So long news waits at least: the looks that a decision lacks come meanwhile, and are not read while a checkpoint is
-written. What comes of them is in the same one."""
+written. What they change is in the same one."""
 REPEATS = timedelta(seconds=30)
 """How often groups are written of which only dates have moved on: sources say all that stands once in this time."""
 FACTS_MAX = 10_000
