@@ -39,7 +39,8 @@ class Companions:
             if not isinstance(fact, Observation) or fact.status is not Health.UNHEALTHY:
                 continue
             if fact.since == fact.observed_at and (of := self._of.get(fact.target)) is not None:
-                await self._ask(sorted(of)[:COMPANIONS_MAX], fact.observed_at)
+                others = {one for seers in of for one in seers if one[1] != fact.target}
+                await self._ask(sorted(others)[:COMPANIONS_MAX], fact.observed_at)
 
     async def _ask(self, others: Iterable[tuple[str, str]], not_before: datetime) -> None:
         targets: dict[str, list[str]] = defaultdict(list)
@@ -57,19 +58,19 @@ def _may_look(source: LoadedSource) -> bool:
     return isinstance(source, Probe | EndpointsWatch)
 
 
-def _companions(rules: Iterable[Rule], producers: Producers) -> dict[str, set[tuple[str, str]]]:
-    """Give for each target of a backend who can be asked about the other backends: source and target."""
-    out: dict[str, set[tuple[str, str]]] = defaultdict(set)
+def _companions(rules: Iterable[Rule], producers: Producers) -> dict[str, list[tuple[tuple[str, str], ...]]]:
+    """Give for each target of a backend, and for each of its rules, who can be asked about what: source and target."""
+    out: dict[str, list[tuple[tuple[str, str], ...]]] = defaultdict(list)
     for rule in rules:
         if not isinstance(rule, TrafficFailover) or rule.toleration_seconds:
             continue
         targets = [target for need in wants(rule) for target in need.targets if is_plain(target)]
-        seers = {
+        seers = tuple(
             (one.source.name, target)
             for target in targets
             for one in producers.heard(Consumer(target, rule.signals))
             if one.source is not None
-        }
-        for target in targets:
-            out[target] |= {other for other in seers if other[1] != target}
+        )
+        for target in targets if seers else ():
+            out[target].append(seers)
     return dict(out)
