@@ -34,7 +34,7 @@ class Companions:
         self._of = _companions(rules, Producers(feeds((one for one in sources if _may_look(one)), ())))
 
     async def looked_at(self, facts: Iterable[Fact]) -> None:
-        """Ask for looks at the others where these are first words of failures. While the bus is away nobody does."""
+        """Ask for looks at the others if these are first observations of failures; not while the bus is away."""
         for fact in facts:
             if not isinstance(fact, Observation) or fact.status is not Health.UNHEALTHY:
                 continue

@@ -191,7 +191,7 @@ class Republisher(Generic[Said]):
         await gather(self._soon(entry, until) for entry, until in answered)
 
     def _was_just_told(self, entry: _Entry[Said], moment: datetime) -> bool:
-        """Whether what stands was told a moment ago, as of this moment or later."""
+        """Whether its fact was told a moment ago, as of this moment or later."""
         return entry.told_of >= moment and self._clock.monotonic() - entry.told_at < JUST_SECONDS
 
     async def refresh(self, seen: datetime = LONG_AGO) -> None:

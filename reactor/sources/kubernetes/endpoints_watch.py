@@ -155,7 +155,7 @@ class ServiceWatcher:
         return max(seen, alone) if seen is not None and alone is not None else seen
 
     def _wanted(self) -> Set[ServiceName] | None:
-        """The Services that somebody needs to see now; None where the copy of one of them cannot be believed."""
+        """The Services at which a look is needed now; None where the copy of one of them cannot be believed."""
         made = [self.aggregator.makers(target) for target in self.publisher.wanted]
         names = {name for makers in made for name in makers}
         if not self.slices.connected or not all(made) or any(self._doubted(name) for name in names):

@@ -40,7 +40,9 @@ def test_news_after_a_quiet_time_waits_for_what_comes_of_it() -> None:
     clock.at += 60
     assert pace.wait(news=True, changed=True) == pytest.approx(ANSWERS.total_seconds())
     clock.at += ANSWERS.total_seconds() / 2
-    assert pace.wait(news=True, changed=True) == pytest.approx(ANSWERS.total_seconds() / 2), "more news puts it off no longer"
+    assert pace.wait(news=True, changed=True) == pytest.approx(ANSWERS.total_seconds() / 2), (
+        "more news puts it off no longer"
+    )
     pace.begin()
     assert pace.wait(news=True, changed=True) == CHECKPOINT.total_seconds()
 
