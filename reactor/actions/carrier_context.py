@@ -21,7 +21,7 @@ from reactor.clients.balancers.balancer_port import LoadBalancer
 from reactor.clients.kubernetes_port import KubeApi
 from reactor.runtime.clock import Clock
 from reactor.runtime.errors import SettingsError
-from reactor.settings.model import Notifier
+from reactor.settings.notifier_settings import Notifier
 from rules.rulefile.route_kinds import RouteKinds
 
 Carried = Place | Evict | Purge | CancelEviction | SetTaints

@@ -18,7 +18,8 @@ from reactor.cli.shared.outcome import told
 from reactor.cli.shared.printing import Row, as_table, as_yaml, printed, say, warn
 from reactor.runtime.visible import visible
 from reactor.settings import model as settings_
-from reactor.settings.model import BusSettings, Settings
+from reactor.settings.bus_settings import BusSettings
+from reactor.settings.model import Settings
 from reactor.views.stored_records import stored
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from reactor.cli.shared.options import bus_option, output_option
 from reactor.cli.shared.outcome import told
 from reactor.cli.shared.printing import as_json, as_tables, as_yaml, printed, say
 from reactor.settings import model as settings_
-from reactor.settings.model import BusSettings
+from reactor.settings.bus_settings import BusSettings
 
 if TYPE_CHECKING:
     from bus.jetstream import JetStreamBus

@@ -17,7 +17,7 @@ from reactor.rulefiles.snapshot import load_alone
 from reactor.runtime.clock import Clock
 from reactor.runtime.visible import visible
 from reactor.settings import model as settings_
-from reactor.settings.model import BusSettings
+from reactor.settings.bus_settings import BusSettings
 from reactor.views.explaining import chain_of
 from rules.rehearsal.basis import line as evidence_line
 from rules.rehearsal.causal_chain import CausalChain

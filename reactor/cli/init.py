@@ -17,7 +17,7 @@ from reactor.cli.shared.old_names import file_options
 from reactor.cli.shared.printing import say
 from reactor.runtime.errors import SettingsError
 from reactor.settings import model as settings_
-from reactor.settings.model import ClusterSettings
+from reactor.settings.server_settings import ClusterSettings
 from reactor.workbench.starter.look import ClusterFindings, look
 from reactor.workbench.starter.making import Starter, starter
 from reactor.workbench.starter.starter_tests import text_of_test

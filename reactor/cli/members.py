@@ -18,7 +18,7 @@ from reactor.cli.shared.outcome import told
 from reactor.cli.shared.printing import as_json, as_tables, as_yaml, say, warn
 from reactor.runtime.visible import visible
 from reactor.settings import model as settings_
-from reactor.settings.model import BusSettings
+from reactor.settings.bus_settings import BusSettings
 from reactor.views.membership import Row, members_of
 
 PATIENCE = timedelta(seconds=3)

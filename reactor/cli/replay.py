@@ -19,7 +19,7 @@ from reactor.cli.shared.printing import printed, say, warn
 from reactor.runtime.errors import SettingsError
 from reactor.runtime.visible import visible
 from reactor.settings import model as settings_
-from reactor.settings.model import BusSettings
+from reactor.settings.bus_settings import BusSettings
 from reactor.views.stored_records import from_lines, stored
 from rules.engine.routing import Routing
 from rules.rehearsal.decision_replay import Match, Replayed

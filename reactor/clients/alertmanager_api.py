@@ -14,7 +14,7 @@ import aiohttp
 
 from reactor.clients.credentials import Trust, authorization, proxy_of, trust
 from reactor.runtime.errors import Retryable, Terminal
-from reactor.settings.model import Endpoint
+from reactor.settings.server_settings import Endpoint
 
 _ALL = {"active": "true", "silenced": "true", "inhibited": "true", "unprocessed": "true"}
 BYTES_PER_ALERT = 4096

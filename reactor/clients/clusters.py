@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from reactor.clients.loading import Loading
 from reactor.runtime.errors import SettingsError
-from reactor.settings.model import ClusterSettings
+from reactor.settings.server_settings import ClusterSettings
 
 if TYPE_CHECKING:
     from reactor.clients.kubernetes import Kubernetes

@@ -10,7 +10,8 @@ from pathlib import Path
 from reactor.runtime.certificates import Certificates
 from reactor.runtime.errors import SettingsError
 from reactor.settings.balancers import WebhookSettings
-from reactor.settings.model import AwsAccess, Endpoint, Notifier
+from reactor.settings.notifier_settings import Notifier
+from reactor.settings.server_settings import AwsAccess, Endpoint
 
 
 def authorization(name: str, endpoint: Endpoint) -> str | None:

@@ -35,7 +35,7 @@ from reactor.clients.shared_watch import SharedWatches
 from reactor.clients.watching import Silent
 from reactor.runtime import telemetry
 from reactor.runtime.errors import SettingsError
-from reactor.settings.model import ClusterSettings
+from reactor.settings.server_settings import ClusterSettings
 
 FIELD_MANAGER = "alert-reactor"
 REQUEST_SECONDS = 10.0

@@ -26,7 +26,7 @@ from reactor.clients.prometheus_warnings import Warnings
 from reactor.clients.scraped import NotScrapedYet, Scraped
 from reactor.runtime.errors import SettingsError
 from reactor.runtime.threads import Threads
-from reactor.settings.model import Endpoint
+from reactor.settings.server_settings import Endpoint
 
 BYTES_PER_SERIES = 1024
 """Of an answer, unpacked, where maxBytes is not set; a series of 20 labels has some 700."""

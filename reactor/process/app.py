@@ -34,7 +34,9 @@ from reactor.runtime.installed_versions import installed
 from reactor.runtime.loop_lag import measure
 from reactor.runtime.quarantine import foreign
 from reactor.runtime.supervise import Loops
-from reactor.settings.model import BusSettings, Receiver, Settings
+from reactor.settings.bus_settings import BusSettings
+from reactor.settings.model import Settings
+from reactor.settings.receiver_settings import Receiver
 from reactor.settings.tracing_settings import Tracing
 from rules.loader import RuleSet
 from rules.rulefile.sources import AlertmanagerWebhook

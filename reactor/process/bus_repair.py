@@ -18,7 +18,7 @@ from bus.port import StreamBounds
 from bus.topology import DELAYED, EXECUTORS, FACTS, PARKED_POSTS, ROUTERS, Queue
 from reactor.process.session import agree_on_partitions
 from reactor.runtime.errors import ReactorError, SettingsError
-from reactor.settings.model import BusSettings
+from reactor.settings.bus_settings import BusSettings
 
 log = logging.getLogger(__name__)
 

@@ -24,7 +24,7 @@ from reactor.fleet.layout import LAYOUT, partitions_of
 from reactor.runtime.certificates import Certificates
 from reactor.runtime.clock import Clock
 from reactor.runtime.errors import SettingsError
-from reactor.settings.model import BusSettings
+from reactor.settings.bus_settings import BusSettings
 
 log = logging.getLogger(__name__)
 

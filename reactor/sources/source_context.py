@@ -16,7 +16,7 @@ from reactor.clients.instant_queries import Queries
 from reactor.clients.watching import WatchApi
 from reactor.runtime.clock import Clock
 from reactor.runtime.errors import SettingsError
-from reactor.settings.model import ClusterSettings
+from reactor.settings.server_settings import ClusterSettings
 from reactor.sources.refresh import Requests, no_requests
 from reactor.sources.republisher import OnFactsLost, no_facts_lost
 from rules.rulefile.route_kinds import RouteKinds

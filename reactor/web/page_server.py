@@ -16,7 +16,7 @@ from reactor.clients.kubernetes_port import KubeApi
 from reactor.runtime.clock import Clock
 from reactor.runtime.errors import Retryable, Terminal
 from reactor.runtime.log_throttle import LogThrottle
-from reactor.settings.model import ClusterSettings
+from reactor.settings.server_settings import ClusterSettings
 from reactor.settings.web import Web
 from reactor.web.api_document import document
 from reactor.web.backtest_folder import BacktestFolder

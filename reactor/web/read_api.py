@@ -11,7 +11,7 @@ from typing import Any
 from aiohttp import web
 
 from reactor.runtime.clock import Clock
-from reactor.settings.model import ClusterSettings
+from reactor.settings.server_settings import ClusterSettings
 from reactor.views.explaining import chain_of, observations_of
 from reactor.views.membership import members_of
 from reactor.views.rows import Row, stamp

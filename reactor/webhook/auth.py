@@ -17,7 +17,7 @@ from pathlib import Path
 
 from reactor.runtime.certificates import Certificates, serving
 from reactor.runtime.errors import SettingsError
-from reactor.settings.model import Receiver
+from reactor.settings.receiver_settings import Receiver
 from reactor.settings.web import Web
 
 log = logging.getLogger(__name__)

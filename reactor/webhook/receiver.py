@@ -13,7 +13,7 @@ from aiohttp import web
 from reactor.runtime.clock import Clock
 from reactor.runtime.errors import SettingsError
 from reactor.settings.listeners import Listener
-from reactor.settings.model import HealthSettings
+from reactor.settings.receiver_settings import HealthSettings
 from reactor.webhook.auth import tls
 from reactor.webhook.connections import HEADER_SECONDS, KEEPALIVE_SECONDS, Connections
 from reactor.webhook.malformed import server_logger

@@ -25,7 +25,7 @@ from reactor.runtime import telemetry, tracing
 from reactor.runtime.clock import Clock
 from reactor.runtime.errors import Retryable
 from reactor.runtime.log_throttle import LogThrottle
-from reactor.settings.model import Receiver
+from reactor.settings.receiver_settings import Receiver
 from reactor.webhook.auth import Guard
 from reactor.webhook.bodies import Bodies
 from reactor.webhook.body import BadBody

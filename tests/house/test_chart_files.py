@@ -16,6 +16,7 @@ from click.testing import CliRunner
 
 from reactor.cli.main import cli
 from reactor.settings import model as settings
+from reactor.settings.bus_settings import BusSettings
 from tests.kube.charts import helm, rendered, why_no_helm
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -121,7 +122,7 @@ def test_a_wrong_value_is_refused_by_its_name(value: str) -> None:
 
 def test_the_schema_bounds_what_the_settings_bound() -> None:
     bus = json.loads((CHART / "values.schema.json").read_text())["properties"]["bus"]["properties"]
-    of_settings = settings.BusSettings.model_json_schema()["properties"]
+    of_settings = BusSettings.model_json_schema()["properties"]
     for key in ("replicas", "maxTargetsPerPublisher"):
         bounds = {bound: of_settings[key][bound] for bound in ("minimum", "maximum")}
         assert {bound: bus[key][bound] for bound in bounds} == bounds, key

@@ -26,7 +26,8 @@ from reactor.process.bus_repair import BusReconciler
 from reactor.process.session import agree_on_partitions
 from reactor.runtime.clock import Clock
 from reactor.runtime.errors import SettingsError
-from reactor.settings.model import BusSettings, Settings
+from reactor.settings.bus_settings import BusSettings
+from reactor.settings.model import Settings
 
 PARTITIONS = 4
 RULES = "apiVersion: reactor/v1\nrules:\n- {name: one, kind: Notification, match: 'service/**'}\n"

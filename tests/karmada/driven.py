@@ -9,7 +9,7 @@ from typing import Any
 
 from reactor.clients.clusters import Clusters
 from reactor.clients.kubernetes_port import JsonObject
-from reactor.settings.model import ClusterSettings
+from reactor.settings.server_settings import ClusterSettings
 from tests.karmada.kubelets import MERGE, Kubelets
 from tests.karmada.planes import BINDINGS, CLUSTERS, MEMBERS, NAMESPACE, Plane, State, Timeline, tasks_of, wanted_of
 from tests.karmada.real import Karmada

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from reactor.clients.clusters import Clusters
 from reactor.clients.kubernetes_port import JsonObject
-from reactor.settings.model import ClusterSettings
+from reactor.settings.server_settings import ClusterSettings
 from tests.e2e.control_plane import ControlPlane
 from tests.karmada.planes import MEMBERS, NAMESPACE, Plane, State, Timeline, tasks_of, wanted_of
 

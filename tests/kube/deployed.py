@@ -13,7 +13,7 @@ from typing import Any
 import yaml
 
 from reactor.clients.kubernetes import Kubernetes, connect
-from reactor.settings.model import ClusterSettings
+from reactor.settings.server_settings import ClusterSettings
 from tests.kube.api import PATIENCE, Api, Server
 
 ROOT = Path(__file__).resolve().parents[2]

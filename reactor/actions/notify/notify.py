@@ -25,7 +25,7 @@ from reactor.actions.outcomes import Declined, done, failed
 from reactor.clients.credentials import proxy_of
 from reactor.runtime.clock import Clock
 from reactor.runtime.telemetry import REGISTRY
-from reactor.settings.model import Notifier
+from reactor.settings.notifier_settings import Notifier
 
 TOLD_MAX = 10_000  # about 2 MB of ids
 

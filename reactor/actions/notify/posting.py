@@ -11,7 +11,7 @@ from reactor.actions.notify.incidents import OPSGENIE, PAGERDUTY, Post
 from reactor.actions.outcomes import Declined
 from reactor.runtime.errors import Retryable
 from reactor.runtime.threads import FILES
-from reactor.settings.model import Notifier
+from reactor.settings.notifier_settings import Notifier
 
 TIMEOUT_SECONDS = 5.0
 ATTEMPTS_MAX = 3

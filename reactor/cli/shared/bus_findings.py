@@ -16,7 +16,7 @@ from reactor.cli.shared.printing import warn
 from reactor.fleet.layout import partitions_of
 from reactor.process.session import CLOCKS_APART, clock_difference
 from reactor.runtime.clock import Clock
-from reactor.settings.model import BusSettings
+from reactor.settings.bus_settings import BusSettings
 from reactor.views.membership import owners
 
 Row = dict[str, Any]

@@ -13,7 +13,7 @@ from reactor.fleet.presence import present
 from reactor.process.session import address, connected
 from reactor.runtime.errors import ReactorError
 from reactor.runtime.installed_versions import installed
-from reactor.settings.model import BusSettings
+from reactor.settings.bus_settings import BusSettings
 from reactor.views.membership import owners
 from reactor.workbench.doctor import bus_diagnosis as checks
 from reactor.workbench.doctor import members_diagnosis

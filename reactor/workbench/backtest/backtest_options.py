@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from reactor.runtime.errors import SettingsError
 from reactor.settings import model as settings_
-from reactor.settings.model import Endpoint
+from reactor.settings.server_settings import Endpoint
 from reactor.workbench.backtest.history_builder import BacktestSpan
 from reactor.workbench.backtest.moments import BadMoment, moment, seconds
 from rules.loader import RuleSet

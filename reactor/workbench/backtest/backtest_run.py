@@ -7,7 +7,7 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
-from reactor.settings.model import Endpoint
+from reactor.settings.server_settings import Endpoint
 from reactor.workbench.backtest.curves import Curve, curves
 from reactor.workbench.backtest.fetch import Ask, Progress, fetch
 from reactor.workbench.backtest.history_builder import BacktestPlan, unplayable

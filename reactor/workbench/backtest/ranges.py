@@ -17,7 +17,7 @@ import stamina
 from reactor.clients.credentials import authorization, proxy_of, trust
 from reactor.clients.instant_queries import QueryFailed, QueryRefused
 from reactor.runtime.errors import SettingsError
-from reactor.settings.model import Endpoint
+from reactor.settings.server_settings import Endpoint
 from reactor.workbench.backtest.decode import NoAnswer, series
 from reactor.workbench.backtest.grid import Chunk
 from reactor.workbench.backtest.value_runs import ChunkResult, series_of

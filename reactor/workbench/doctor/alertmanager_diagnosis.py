@@ -9,7 +9,8 @@ import yaml
 
 from reactor.clients.alertmanager_api import Alertmanager
 from reactor.runtime.errors import ReactorError
-from reactor.settings.model import Endpoint, Settings
+from reactor.settings.model import Settings
+from reactor.settings.server_settings import Endpoint
 from reactor.workbench.doctor.finding import Finding, Findings, limited
 from rules.loader import LoadedParts
 from rules.rulefile.sources import AlertmanagerWebhook

@@ -7,7 +7,7 @@ import shutil
 from pathlib import Path
 
 from reactor.runtime.threads import FILES
-from reactor.settings.model import BusSettings
+from reactor.settings.bus_settings import BusSettings
 from reactor.workbench.doctor.finding import Finding, Findings, limited
 
 GROUP = "disk"

@@ -14,7 +14,8 @@ from reactor.clients.kubernetes import connect
 from reactor.clients.prometheus_api import Prometheus
 from reactor.runtime.clock import Clock
 from reactor.runtime.errors import ReactorError
-from reactor.settings.model import ClusterSettings, Endpoint, Settings
+from reactor.settings.model import Settings
+from reactor.settings.server_settings import ClusterSettings, Endpoint
 from reactor.workbench.doctor.bus_diagnosis import CLOCKS, FIXES
 from reactor.workbench.doctor.finding import Finding, Findings, limited, of_problem, of_problems
 from reactor.workbench.livecheck.live import ClusterJob, Job, PrometheusJob

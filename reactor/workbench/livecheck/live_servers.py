@@ -17,7 +17,7 @@ from reactor.clients.balancers.connected import LoadBalancers
 from reactor.clients.credentials import proxy_of
 from reactor.runtime.clock import Clock
 from reactor.settings import model as settings_
-from reactor.settings.model import ClusterSettings, Endpoint
+from reactor.settings.server_settings import ClusterSettings, Endpoint
 from reactor.workbench.livecheck import SETTINGS
 from rules.rulefile.route_kinds import RouteKinds
 

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from reactor.clients.prometheus_api import Prometheus
 from reactor.runtime.errors import ReactorError, Retryable, SettingsError
-from reactor.settings.model import ClusterSettings, Endpoint
+from reactor.settings.server_settings import ClusterSettings, Endpoint
 from reactor.workbench.livecheck import live_balancers
 from reactor.workbench.livecheck.live import ClusterJob, Live, PrometheusJob
 from reactor.workbench.livecheck.live_servers import Servers, servers

@@ -11,7 +11,7 @@ import pytest
 
 from reactor.clients.clusters import Clusters
 from reactor.clients.kubernetes_port import KubeApi
-from reactor.settings.model import ClusterSettings
+from reactor.settings.server_settings import ClusterSettings
 from tests.gardener.garden import CORE, MERGE, NAMESPACE, Garden, shoot, why_not
 
 REQUIRED = os.environ.get("REACTOR_REQUIRE_GARDENER", "") == "1"

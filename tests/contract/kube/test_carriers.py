@@ -18,7 +18,7 @@ from reactor.actions.catalog import carry_out
 from reactor.clients.kubernetes import connect
 from reactor.clients.kubernetes_port import KubeApi
 from reactor.runtime.clock import Clock
-from reactor.settings.model import ClusterSettings
+from reactor.settings.server_settings import ClusterSettings
 from tests.contract.kube.memory import Memory, remembered
 from tests.kube.api import Api, Server
 from tests.kube.deployed import kubeconfig

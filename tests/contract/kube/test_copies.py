@@ -9,7 +9,7 @@ import pytest
 
 from reactor.actions.workload.copy import contains, portable
 from reactor.clients.kubernetes import connect
-from reactor.settings.model import ClusterSettings
+from reactor.settings.server_settings import ClusterSettings
 from tests.contract.kube.objects import deployment
 from tests.contract.kube.test_carriers import reached
 from tests.kube.api import Api

@@ -15,7 +15,7 @@ from bus.messages import Cluster as ClusterFact
 from bus.messages import Health, WorkloadCopy, Zones
 from reactor.clients.clusters import Clusters
 from reactor.runtime.clock import Clock
-from reactor.settings.model import ClusterSettings as ClusterSettings
+from reactor.settings.server_settings import ClusterSettings as ClusterSettings
 from reactor.sources.kubernetes import lease_watch, node_watch, workload_watch
 from reactor.sources.probes import cluster_probe
 from reactor.sources.source_context import SourceContext

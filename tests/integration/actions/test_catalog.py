@@ -16,8 +16,8 @@ from reactor.clients.clusters import Clusters
 from reactor.clients.kubernetes_port import KubeApi
 from reactor.demo.kube import Delay, EmulatedCluster, Emulator, Fault
 from reactor.runtime.clock import Clock
-from reactor.settings.model import ClusterSettings as ClusterSettings
-from reactor.settings.model import Notifier
+from reactor.settings.notifier_settings import Notifier
+from reactor.settings.server_settings import ClusterSettings as ClusterSettings
 from tests.unit.actions.builders import notify, route, set_weights, split
 
 ROUTES = 500

@@ -15,7 +15,7 @@ import pytest
 from bus.messages import Notify, Outcome
 from reactor.actions.notify.notify import NotifiedLog, carry_out
 from reactor.runtime.clock import Clock
-from reactor.settings.model import Notifier
+from reactor.settings.notifier_settings import Notifier
 from tests.integration.actions.smtp_server import SmtpServer, smtp
 from tests.integration.bus.authority import certificates
 from tests.unit.actions.builders import notify

@@ -17,7 +17,7 @@ from pydantic import SecretStr
 from bus.messages import Notify, Outcome
 from reactor.actions.notify.notify import NotifiedLog, carry_out
 from reactor.runtime.clock import Clock
-from reactor.settings.model import Notifier
+from reactor.settings.notifier_settings import Notifier
 from tests.unit.actions.builders import notify
 
 SECRET = "T0K3N"

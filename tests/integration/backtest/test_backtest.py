@@ -14,7 +14,7 @@ import pytest
 from aiohttp import web
 
 from reactor.clients.instant_queries import QueryFailed, QueryRefused
-from reactor.settings.model import Endpoint
+from reactor.settings.server_settings import Endpoint
 from reactor.workbench.backtest.backtest_run import Backtested, BacktestRequest, run
 from reactor.workbench.backtest.backtest_text import lines
 from reactor.workbench.backtest.grid import CHUNK_POINTS

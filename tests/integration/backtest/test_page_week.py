@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from reactor.settings.model import Endpoint
+from reactor.settings.server_settings import Endpoint
 from reactor.workbench.backtest.backtest_run import BacktestRequest, run
 from reactor.workbench.backtest.backtest_text import COLUMNS
 from reactor.workbench.backtest.history_builder import BacktestPlan, BacktestSpan

@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from reactor.cli.backtest import backtest
-from reactor.settings.model import Endpoint
+from reactor.settings.server_settings import Endpoint
 from reactor.workbench.backtest.alerts import FIRING
 from reactor.workbench.backtest.backtest_run import Backtested, BacktestRequest, run
 from reactor.workbench.backtest.history_builder import BacktestPlan, BacktestSpan, unplayable

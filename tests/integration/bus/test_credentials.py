@@ -17,7 +17,7 @@ from bus.errors import Unavailable
 from bus.jetstream import JetStreamBus, provision
 from reactor.process.session import connected
 from reactor.runtime.errors import SettingsError
-from reactor.settings.model import BusSettings
+from reactor.settings.bus_settings import BusSettings
 from tests.contract.bus.servers import Configured
 from tests.integration.bus.authority import Encrypted, Key, certificates, jetstream, operator_mode, tls
 

@@ -12,7 +12,7 @@ import yaml
 from reactor.clients.kubernetes import Kubernetes, connect
 from reactor.demo.kube import EmulatedCluster, Emulator
 from reactor.runtime.clock import Clock
-from reactor.settings.model import ClusterSettings as ClusterSettings
+from reactor.settings.server_settings import ClusterSettings as ClusterSettings
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from reactor.clients.alertmanager_api import Alertmanager, AlertsRefused, AlertsUnavailable, elements
 from reactor.runtime.errors import SettingsError
-from reactor.settings.model import Endpoint
+from reactor.settings.server_settings import Endpoint
 from tests.integration.bus.authority import certificates
 from tests.integration.clients.renewed import https
 

@@ -17,7 +17,7 @@ from reactor.clients.kubernetes import Kubernetes, connect
 from reactor.clients.kubernetes_port import ApiUnavailable
 from reactor.demo.kube import EmulatedCluster, Fault, StatusFault
 from reactor.runtime import telemetry
-from reactor.settings.model import ClusterSettings as ClusterSettings
+from reactor.settings.server_settings import ClusterSettings as ClusterSettings
 
 WATCHES = 130
 """More than an HTTP client's usual pool has connections."""

@@ -10,7 +10,7 @@ import pytest
 from reactor.clients.kubernetes import Kubernetes, connect
 from reactor.clients.kubernetes_port import ApiUnavailable
 from reactor.demo.kube import EmulatedCluster, Emulator, Fault, Hang, Reset, StatusFault
-from reactor.settings.model import ClusterSettings as ClusterSettings
+from reactor.settings.server_settings import ClusterSettings as ClusterSettings
 
 
 async def test_a_healthy_server_answers_200(api: Kubernetes) -> None:

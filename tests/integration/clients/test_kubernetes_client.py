@@ -27,7 +27,7 @@ from reactor.demo.kube import (
     StatusFault,
 )
 from reactor.runtime.errors import SettingsError
-from reactor.settings.model import ClusterSettings as ClusterSettings
+from reactor.settings.server_settings import ClusterSettings as ClusterSettings
 
 SPLITS = "/apis/split.smi-spec.io/v1alpha2/namespaces/shop/trafficsplits"
 CHECKOUT = f"{SPLITS}/checkout"

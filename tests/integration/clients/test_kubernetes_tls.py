@@ -17,7 +17,7 @@ from aiohttp import web
 from reactor.clients import kubernetes
 from reactor.clients.kubernetes import connect
 from reactor.clients.kubernetes_port import ApiUnavailable
-from reactor.settings.model import ClusterSettings
+from reactor.settings.server_settings import ClusterSettings
 from tests.integration.webhook.test_tls import certificates, pytestmark
 
 __all__ = ["pytestmark"]

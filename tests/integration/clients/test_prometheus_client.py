@@ -22,7 +22,7 @@ from aiohttp import web
 from reactor.clients.instant_queries import QueryFailed, QueryRefused, Sample
 from reactor.clients.prometheus_api import Prometheus
 from reactor.runtime import telemetry
-from reactor.settings.model import Endpoint
+from reactor.settings.server_settings import Endpoint
 from tests.integration.bus.authority import certificates
 from tests.integration.clients.renewed import https
 

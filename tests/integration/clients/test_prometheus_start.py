@@ -10,7 +10,7 @@ import pytest
 
 from reactor.clients.instant_queries import QueryFailed
 from reactor.clients.prometheus_api import Prometheus
-from reactor.settings.model import Endpoint
+from reactor.settings.server_settings import Endpoint
 from tests.e2e import servers
 from tests.e2e.exporter import exporting
 

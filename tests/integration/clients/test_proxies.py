@@ -21,7 +21,9 @@ from reactor.clients.kubernetes import connect
 from reactor.clients.kubernetes_port import ApiUnavailable
 from reactor.clients.prometheus_api import Prometheus
 from reactor.runtime.errors import Retryable
-from reactor.settings.model import ClusterSettings, Endpoint, Notifier, Settings
+from reactor.settings.model import Settings
+from reactor.settings.notifier_settings import Notifier
+from reactor.settings.server_settings import ClusterSettings, Endpoint
 from tests.serving import serving
 
 NOWHERE = "http://nobody.invalid:9090"

@@ -23,7 +23,7 @@ from bus.port import Outgoing
 from reactor.clients.alertmanager_api import Alertmanager
 from reactor.clients.instant_queries import QueryFailed
 from reactor.clients.prometheus_api import Prometheus
-from reactor.settings.model import Endpoint
+from reactor.settings.server_settings import Endpoint
 from tests.e2e import servers
 from tests.e2e.exporter import exporting
 from tests.e2e.waiting import until_told

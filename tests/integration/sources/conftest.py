@@ -17,7 +17,7 @@ from reactor.clients.clusters import Clusters
 from reactor.clients.instant_queries import Queries
 from reactor.demo.kube import EmulatedCluster, Emulator
 from reactor.runtime.clock import Clock
-from reactor.settings.model import ClusterSettings as ClusterSettings
+from reactor.settings.server_settings import ClusterSettings as ClusterSettings
 from reactor.sources.probes.addresses import probing_session
 from reactor.sources.republisher import Republisher
 from reactor.sources.source_context import SourceContext

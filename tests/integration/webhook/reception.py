@@ -16,7 +16,7 @@ from bus.messages import WebhookPost
 from bus.port import Outgoing
 from bus.testing.memory import MemoryBus
 from bus.topology import ROUTERS
-from reactor.settings.model import HealthSettings, Receiver
+from reactor.settings.receiver_settings import HealthSettings, Receiver
 from reactor.webhook.receiver import listening, listening_for_health
 from reactor.webhook.webhook_server import WebhookServer
 from tests.clock import HandClock

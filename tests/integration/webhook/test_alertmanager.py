@@ -21,7 +21,8 @@ from bus.topology import ALERTS, ROUTERS
 from reactor.alerts.lifecycle import AlertLifecycle
 from reactor.clients.alertmanager_api import Alertmanager
 from reactor.runtime.clock import Clock
-from reactor.settings.model import Endpoint, Receiver
+from reactor.settings.receiver_settings import Receiver
+from reactor.settings.server_settings import Endpoint
 from reactor.webhook.receiver import listening
 from reactor.webhook.webhook_server import WebhookServer
 from tests.e2e.servers import first_on_path

@@ -13,7 +13,7 @@ import pytest
 
 from bus import subjects
 from reactor.runtime.errors import Retryable
-from reactor.settings.model import Receiver
+from reactor.settings.receiver_settings import Receiver
 from reactor.webhook.bodies import INLINE_BYTES, Bodies
 from reactor.webhook.body import BadBody
 from reactor.webhook.taking import TakenBody, take

@@ -23,7 +23,8 @@ from reactor.clients.alertmanager_api import Alertmanager as Client
 from reactor.clients.prometheus_api import Prometheus as Queries
 from reactor.runtime.clock import Clock
 from reactor.runtime.errors import Retryable
-from reactor.settings.model import Endpoint, Receiver
+from reactor.settings.receiver_settings import Receiver
+from reactor.settings.server_settings import Endpoint
 from reactor.webhook.receiver import listening
 from reactor.webhook.webhook_server import WebhookServer
 from tests.e2e.exporter import Exporter, exporting

@@ -15,7 +15,7 @@ from bus.envelope import decode
 from bus.messages import Health
 from bus.topology import ALERTS, ROUTERS
 from reactor.alerts.lifecycle import AlertLifecycle
-from reactor.settings.model import Receiver
+from reactor.settings.receiver_settings import Receiver
 from reactor.webhook.receiver import listening
 from reactor.webhook.webhook_server import WebhookServer
 from rules.rulefile.sources import AlertmanagerWebhook

@@ -12,7 +12,7 @@ from bus.envelope import decode
 from bus.messages import Notify, iso
 from reactor.actions.notify.incidents import ALERT_LASTS, post_of
 from reactor.settings.email import PORTS
-from reactor.settings.model import Notifier
+from reactor.settings.notifier_settings import Notifier
 from tests.unit.actions.builders import START, notify
 
 ABOUT = "service/east/shop/checkout"

@@ -15,7 +15,7 @@ from reactor.cli.main import cli
 from reactor.cli.run import _settings
 from reactor.cli.shared.asking import whoami
 from reactor.process.session import connected
-from reactor.settings.model import BusSettings
+from reactor.settings.bus_settings import BusSettings
 
 WORD = ("--comment", "why", "--yes")
 ASKING = [

@@ -15,7 +15,8 @@ import pytest
 from reactor.cli.shared.bus_findings import INIT
 from reactor.cli.shared.bus_findings import BusFinding as Checked
 from reactor.fleet.presence import Process
-from reactor.settings.model import BusSettings, Settings
+from reactor.settings.bus_settings import BusSettings
+from reactor.settings.model import Settings
 from reactor.workbench.doctor import (
     alertmanager_diagnosis,
     bus_diagnosis,

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from reactor.runtime.errors import SettingsError
-from reactor.settings.model import Receiver
+from reactor.settings.receiver_settings import Receiver
 from reactor.webhook.auth import Guard, tls
 
 

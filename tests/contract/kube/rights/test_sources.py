@@ -11,7 +11,7 @@ import pytest
 
 from reactor.clients.clusters import Clusters
 from reactor.runtime.clock import Clock
-from reactor.settings.model import ClusterSettings
+from reactor.settings.server_settings import ClusterSettings
 from reactor.sources.kubernetes import endpoints_watch, lease_watch, node_watch, workload_watch
 from reactor.sources.source_context import SourceContext
 from reactor.sources.source_context import scheduler as new_scheduler
