@@ -35,6 +35,8 @@ class BackendView(NamedTuple):
     """Of one of unknown health: whether it is considered healthy; None: nothing is assumed."""
     given_until: datetime | None = None
     """Weights on their way give it some: until then they are taken as written, though no outcome is known."""
+    taken: bool = False
+    """Weights on their way take away what it has: it may be without traffic by now."""
 
     @property
     def settled(self) -> bool | None:
@@ -49,7 +51,7 @@ class BackendView(NamedTuple):
     @property
     def ready(self) -> bool:
         """May it get traffic? A serving one until its toleration is over; another one only while it is healthy."""
-        if self.weight > 0 or self.given_until is not None:
+        if (self.weight > 0 and not self.taken) or self.given_until is not None:
             return self.settled is not False
         return self.settled is True and self.healthy_now and self.waits_until is None
 
@@ -60,7 +62,7 @@ def backends_of(
     """Give the rule's backends, or those of the route, as they are now."""
     weights = weights_of(group)
     flaps = group.state.failover.flaps if group.state.failover is not None else {}
-    given = _given(group, now)
+    given, taken = _given(group, now), _taken(group)
     rules = rule.backends or [BackendRule(service=service) for service in weights]
     out = []
     for backend in rules:
@@ -74,7 +76,7 @@ def backends_of(
                 backend.service, target, member, weights.get(backend.service, 0), share, backend.tier,
                 waits if waits is not None and waits > now else None,
                 _assumed(rule, member, now) if backend.treat_unknown_as is not None else None,
-                given.get(backend.service),
+                given.get(backend.service), backend.service in taken,
             )
         )  # fmt: skip
     return out
@@ -92,6 +94,13 @@ def _given(group: TrafficGroup, now: datetime) -> Mapping[str, datetime]:
         for service, weight in entry.action.weights.items()
         if weight
     }
+
+
+def _taken(group: TrafficGroup) -> frozenset[str]:
+    """The backends that the newest of the actions on their way leaves without weight."""
+    flying = [one.action for one in group.outbox if isinstance(one.action, SetWeights) and not one.ended]
+    newest = max(flying, key=lambda action: action.generation, default=None)
+    return frozenset(name for name, weight in newest.weights.items() if not weight) if newest else frozenset()
 
 
 def _assumed(rule: TrafficFailover, member: Member | None, now: datetime) -> bool | None:

@@ -43,14 +43,15 @@ def evidence(
         if member is None or (backend.assumed is not None and wanted):
             continue
         target = backend.target
+        has = 0 if backend.taken and backend.service != home else backend.weight
         last = desired.because == Because.ALL_DOWN and not backend.healthy_now
         if flap is not None and backend.service == home and wanted > backend.weight and not last:
             yield from _of_way_back(rule, group, backend, flap, now)
         elif backend.weight > 0 and wanted == 0 and member.settled is False and desired.because not in HOME:
             yield Evidence(target, healthy=False, since=member.settled_at or member.since)
-        elif wanted > backend.weight == 0 and backend.given_until is not None and not backend.healthy_now:
+        elif wanted > has == 0 and backend.given_until is not None and not backend.healthy_now:
             continue  # it may have traffic by now, and keeps it for its toleration
-        elif wanted > backend.weight == 0 and (backend.healthy_now or desired.because != Because.ALL_DOWN):
+        elif wanted > has == 0 and (backend.healthy_now or desired.because != Because.ALL_DOWN):
             # After a time without a look at it, what is left has to be seen as late as the first look.
             # What replaces a primary that is bad need not have been good for the recovery, what is returned to need.
             settled_at = member.settled_at if backend.service == home else None
