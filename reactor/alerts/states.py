@@ -149,7 +149,7 @@ def _heartbeat(state: AlertState, alert: Alert, at: datetime) -> AlertState:
         end = _end(alert)
         newer = end is not None and state.resolved_at is not None and end > state.resolved_at
         return state.model_copy(update={"resolved_at": end, "last_post_at": at}) if newer else state
-    # A startsAt that moved is no new episode, unless it moved past what was last seen. What is heard of again after a
+    # A startsAt that moved is no new episode, unless it moved past what was last seen. What is seen again after a
     # long silence is known from now on only.
     changed_at = at if anew or at - state.last_post_at > SILENT else state.changed_at
     new = {"starts_at": alert.starts_at, "detail": alert.detail, "last_post_at": at, "changed_at": changed_at}

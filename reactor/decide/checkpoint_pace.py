@@ -16,7 +16,8 @@ ANSWERS = timedelta(milliseconds=100)
 """So long news waits at least: the looks that a decision lacks come meanwhile, and are not read while a checkpoint is
 written. What they change is in the same one."""
 REPEATS = timedelta(seconds=30)
-"""How often groups are written of which only dates have moved on: sources say all that stands once in this time."""
+"""How often groups are written of which only dates have moved on: sources repeat the current state once in this
+time."""
 FACTS_MAX = 10_000
 """After so many facts, over all partitions of a process, groups are written as if there were news: the next owners of
 its partitions read them again, in about a second."""

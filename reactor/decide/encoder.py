@@ -23,7 +23,7 @@ SOURCE = "/reactor/decider"
 
 
 Trace = Callable[[Group], str | None]
-"""Gives the traceparent of what is decided for a group; None: it belongs to no trace."""
+"""Gives the traceparent of what is decided for a group; None: it is not traced."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ class DecisionEncoder:
 
 
 def _id(group: Group, fact: Fact) -> str:
-    """Whoever says it, at whatever try: the same words of the same moment are one message."""
+    """Whichever process sends it, at whatever try: the same words of the same moment are one message."""
     kind = type(fact).__name__.lower()
     return f"{group.rule}/{group.object}/{kind}/{iso(fact.observed_at)}/{subjects.token(fact.model_dump_json())}"
 

@@ -1,7 +1,7 @@
-"""The text of each rule whose doings stand, such as an isolated zone, kept beside its group.
+"""The text of each rule whose changes still exist, such as an isolated zone, kept beside its group.
 
 Deciders write it before the group that has to be brought back, and delete it after the group that is back. So every
-process can go by a rule that has left the rule files, for the way back alone.
+process can use a rule that has left the rule files, for the way back alone.
 """
 
 from __future__ import annotations
@@ -78,7 +78,8 @@ def _is_kept(group_store: GroupStore, key: Key) -> bool:
 
 
 async def kept_rules(store: Store) -> Sequence[Rule]:
-    """Give all rules whose doings stand, by name, each as it counts where it is in no file. Raises Unavailable."""
+    """Give all rules whose changes still exist, by name, each as it counts where it is in no file. Raises
+    Unavailable."""
     out: list[Rule] = []
     for entry in await store.scan(subjects.kept_rule("*", "*")):
         try:

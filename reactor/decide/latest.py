@@ -1,6 +1,6 @@
-"""The last fact of each subject of a partition: what stands, whoever has read it and by whatever rules.
+"""The last fact of each subject of a partition: the current state, whichever process has read it, by whatever rules.
 
-Sources and inventories say again what stands only every 30 s. An owner whose groups have not had it reads it here.
+Sources and inventories repeat the current state only every 30 s. An owner whose groups have not had it reads it here.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ async def observations(bus: Bus, partition: int, position: int) -> list[Observat
 
 
 async def standing(bus: Bus, partition: int, position: int) -> list[Fact]:
-    """Give the inventory and the observations that stand at this position, the inventory first: it opens groups.
+    """Give the inventory and the observations up to this position, the inventory first: it opens groups.
 
     Raises Unavailable.
     """

@@ -1,6 +1,6 @@
 """Answers executors that ask whether an action is still wanted, on evidence from after the question.
 
-What was right when it was decided may be wrong by now: the action waited in a queue, in a process that stood still, or
+What was right when it was decided may be wrong by now: the action waited in a queue, in a process that was stopped, or
 behind a slow API. So the sources are asked to look again, and the answer is what their looks make of the group.
 """
 

@@ -53,7 +53,7 @@ class PartitionStore:
         self._stream = ""
         """When the stream that is read was created."""
         self._of_stream = ""
-        """And that of which the stored position is; empty: nobody has said."""
+        """And that of which the stored position is; empty: not known."""
         self.audited = Head()
         """The newest record of this partition's audit, as it is stored."""
 
@@ -65,7 +65,7 @@ class PartitionStore:
     async def load(self) -> tuple[list[Group], int]:
         """Give the groups that are stored, and the position of the last fact that they have had."""
         groups = await self._stored()
-        extent = await self._bus.extent(FACTS)  # after the position: a process may stand still between the two
+        extent = await self._bus.extent(FACTS)  # after the position: a process may be stopped between the two
         self._stream = iso(extent.created)
         if self._saved_position <= extent.last and self._of_stream in ("", self._stream):
             return groups, self._saved_position
@@ -148,7 +148,7 @@ class PartitionStore:
                 await self._store.delete(name, revision=revision)
 
     async def still_ours(self) -> None:
-        """After a pause of this process: whether anybody took over meanwhile. Raises Lost."""
+        """After a pause of this process: whether another owner took over meanwhile. Raises Lost."""
         if self._position_key not in self._revisions:
             return
         entry = await self._store.get(self._position_key)

@@ -1,4 +1,4 @@
-"""Up to when is all known that came in? Nobody acts on half a story, and part of it may be held by another process.
+"""Up to when is all known that came in? No rule acts on half a story, and part of it may be held by another process.
 
 What comes in waits in the inbox until a router has stored it as facts, and a router that died or lost its line keeps
 what it had in flight for as long as `ack_wait`. So before a deadline is acted on, all that was in the inbox at that

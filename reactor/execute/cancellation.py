@@ -1,8 +1,8 @@
 """Whether an action is still wanted, from the only one that knows: the decider of its partition.
 
-What was right when it was decided may be wrong a moment later: the action waited in the queue, in a process that stood
-still, or behind a slow API. So the decider is asked again at every redelivery, and before each write for which its last
-yes is no longer fresh. It answers on evidence from after the question; without an answer nothing is begun.
+What was right when it was decided may be wrong a moment later: the action waited in the queue, in a process that was
+stopped, or behind a slow API. So the decider is asked again at every redelivery, and before each write for which its
+last yes is no longer fresh. It answers on evidence from after the question; without an answer nothing is begun.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The executor role: carry actions out. Any number of processes share the queue.
 
-Intent and result stand in KV, by revision, per object: an action older than the newest generation is refused, one that
+Intent and result are in KV, by revision, per object: an action older than the newest generation is refused, one that
 is done is not done again. A step of a zone's isolation is many writes: while it may still be at work in one process, no
 other begins what comes after it, or an undo would read the world before the last write of what it undoes. The
 acknowledgement is only flow control: the late ack of a paused process silently acknowledges its successor's delivery
@@ -221,7 +221,7 @@ class Executor:
         return outcome
 
     async def _stopped(self, key: str, intent: Intent, revision: int) -> None:
-        """Store that nobody is at work on it any more."""
+        """Store that no process works on it any more."""
         try:
             await self._intents.put(key, replace(intent, until="").dump(), revision=revision)
         except (Refused, Unavailable) as error:
@@ -252,7 +252,7 @@ class Executor:
 
 
 def _readable(entry: KeyValueEntry) -> Intent | None:
-    """Give the intent of before; None where it cannot be read: what stands on the object itself then says enough."""
+    """Give the intent of before; None where it cannot be read: the object itself then says enough."""
     try:
         return Intent.read(entry.value)
     except Malformed as error:

@@ -23,7 +23,7 @@ class Intent:
     action: str
     done: bool
     until: str = ""
-    """Until when somebody may be at work on it; empty: nobody is, or it is one write, which its object fences."""
+    """Until when a process may work on it; empty: none does, or it is one write, which its object fences."""
     older: str = ""
     """Until when an action before it may still be written, in other hands; empty: none is."""
     decided_at: str = ""
@@ -62,7 +62,7 @@ class Intent:
         return not self.decided_at or action.decided_at <= datetime.fromisoformat(self.decided_at) + CLOCKS
 
     def left(self, now: datetime) -> timedelta:
-        """How long somebody may still be at work on it."""
+        """How long a process may still work on it."""
         return datetime.fromisoformat(self.until) - now if self.until else timedelta(0)
 
     def has_rival(self, now: datetime) -> bool:

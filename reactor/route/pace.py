@@ -1,7 +1,7 @@
 """How much of each publisher on the bus is routed while more waits in the inbox than a router takes at once.
 
-What is beyond waits elsewhere (`reactor.route.excess`). Where nothing waits, nobody is delayed, and nothing is counted.
-No clock: on a machine that is slow or busy a pace that holds elsewhere is none.
+What is beyond waits elsewhere (`reactor.route.excess`). Where nothing waits, no publisher is delayed, and nothing is
+counted. No clock: on a machine that is slow or busy a pace that holds elsewhere is none.
 """
 
 from __future__ import annotations

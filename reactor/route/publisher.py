@@ -113,7 +113,7 @@ def _subject(partition: int, fact: Fact) -> str:
 
 
 def _id(fact: Fact) -> str:
-    """The same fact has the same id, whoever publishes it and however often."""
+    """The same fact has the same id, whichever process publishes it, and however often."""
     kind = type(fact).__name__.lower()
     signal = f"{fact.signal}/{fact.status.value}/" if isinstance(fact, Observation) else ""
     return f"{kind}/{signal}{iso(fact.observed_at)}/{subjects.token(fact.about)}"

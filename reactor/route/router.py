@@ -1,7 +1,7 @@
 """The router role: what came in from outside becomes facts under the partitions that they concern.
 
-Anybody may publish observations; webhooks are journaled by the receiver; commands are people's words. Any number of
-routers share the queue; a message is done when its facts are stored.
+Every source may publish observations; webhooks are journaled by the receiver; commands are people's words. Any number
+of routers share the queue; a message is done when its facts are stored.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ PARKED_AT_ONCE = 1
 With two, an alert of another source was decided after 1.1 s of the processor, with one after 0.7 s (means)."""
 AGAIN = timedelta(seconds=2)
 FROM_OUTSIDE = (Observation, *get_args(Inventory), *get_args(AnyCommand))
-"""What anybody may say. Outcomes, acquire requests and replies are the reactor's own."""
+"""What every publisher may say. Outcomes, acquire requests and replies are the reactor's own."""
 AHEAD = timedelta(seconds=2)
 """By so much another's clock may be ahead of the bus's, unnoticed: what we do not trust of our own (decision 0012)."""
 SWEEP = 1.0
@@ -243,7 +243,7 @@ class Router:
             return ()
         fact = _not_from_the_future(fact, delivery.stored_at)
         as_it_came = fact is event.data and len(delivery.body) <= DECODED_BYTES_MAX
-        body = delivery.body if as_it_came else None  # of a long one, what nobody reads is not stored again and again
+        body = delivery.body if as_it_came else None  # of a long one, what is not read is not stored again and again
         return self._publisher.messages(fact, _id(delivery, event), delivery.traceparent, body=body)
 
 

@@ -1,6 +1,7 @@
-"""How many things the sources outside of the reactor may speak of, each as many as its rule file or the default says.
+"""How many targets and objects the sources outside of the reactor may have, each as many as its rule file or the
+default says.
 
-Counted in memory, by each router for itself: with two routers a source may speak of twice as many, and after a restart
+Counted in memory, by each router for itself: with two routers a source may have twice as many, and after a restart
 of as many others.
 """
 
@@ -14,8 +15,8 @@ from reactor.sources.target_limit import TargetLimit
 from rules.rulefile.sources import TARGETS_MAX
 
 STRANGERS_MAX = 1000
-"""Sources that no rule file names; those beyond share the places of one. The bus lets nobody publish who was given no
-right to."""
+"""Sources that no rule file names; those beyond share the places of one. The bus lets only those publish who were
+given the right to."""
 UNKNOWN = "unknown"
 """What metrics call a source that no rule file names: a stranger must not make new time series."""
 
@@ -31,7 +32,7 @@ class Spoken:
         self._limits: dict[str, TargetLimit] = {}
 
     def admits(self, subject: str, about: str) -> bool:
-        """Whether whoever may publish on this subject may speak of this; counted and told where not."""
+        """Whether the publishers of this subject may name this target; if not, that is counted and logged."""
         source = subjects.source_in(subject)
         if source not in self._limits:
             if source not in self._most and len(self._limits) >= STRANGERS_MAX:

@@ -35,7 +35,7 @@ def usable(header: str | None) -> str | None:
 
 
 def current() -> str | None:
-    """Give the traceparent of what this task does; None: it belongs to no trace."""
+    """Give the traceparent of what this task does; None: it is not traced."""
     return _current.get()
 
 

@@ -1,4 +1,4 @@
-"""Verify: the zone is isolated, and the others stand. Also what keeps an isolation so while it lasts.
+"""Verify: the zone is isolated, and the others work. Also what keeps an isolation so while it lasts.
 
 It makes the round of all the plan's steps, each of which does what is missing: a node that has joined since is fenced,
 a pod that slipped onto it leaves, a new subnet is cut. Then it looks at the other zones.

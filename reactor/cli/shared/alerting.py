@@ -31,7 +31,7 @@ def seconds(text: object) -> float:
 
 
 def mapping(found: object) -> dict[str, Any]:
-    """Give labels or annotations, whatever stands there."""
+    """Give labels or annotations; {} where there is no mapping."""
     return found if isinstance(found, dict) else {}
 
 

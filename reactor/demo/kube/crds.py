@@ -97,7 +97,7 @@ class Catalog:
         return found
 
     def of_kind(self, api_version: str, kind: str) -> Resource:
-        """Find a resource by what stands in an object; 404 where there is none."""
+        """Find a resource by the apiVersion and kind of an object; 404 where there is none."""
         for one in self._resources.values():
             if one.kind == kind and one.group_version == api_version:
                 return one
