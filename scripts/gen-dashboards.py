@@ -18,11 +18,11 @@ from typing import Any
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
-from prometheus_client import Metric  # noqa: E402
+from prometheus_client import Metric
 
-from reactor.actions import events  # noqa: E402, F401
-from reactor.actions.notify import notify  # noqa: E402, F401
-from reactor.runtime import telemetry  # noqa: E402
+from reactor.actions import events  # noqa: F401
+from reactor.actions.notify import notify  # noqa: F401
+from reactor.runtime import telemetry
 
 FOLDER = ROOT / "deploy/grafana"
 WIDTH, HEIGHT, COLUMNS = 8, 7, 24

@@ -23,11 +23,11 @@ import yaml
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
-from pydantic.json_schema import models_json_schema  # noqa: E402
+from pydantic.json_schema import models_json_schema
 
-from bus import subjects, topology  # noqa: E402
-from bus.envelope import MESSAGES, Event  # noqa: E402
-from bus.messages import (  # noqa: E402
+from bus import subjects, topology
+from bus.envelope import MESSAGES, Event
+from bus.messages import (
     Action,
     AnyCommand,
     DecisionRecord,
@@ -40,7 +40,7 @@ from bus.messages import (  # noqa: E402
     Observation,
     WebhookPost,
 )
-from bus.testing.memory_parts import matches  # noqa: E402
+from bus.testing.memory_parts import matches
 
 EVENTS = ROOT / "docs" / "events.md"
 ASYNCAPI = ROOT / "docs" / "asyncapi.yaml"

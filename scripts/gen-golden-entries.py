@@ -15,7 +15,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
-from tests.golden_entries import ENTRIES, FORMS, new_bus, text  # noqa: E402
+from tests.golden_entries import ENTRIES, FORMS, new_bus, text
 
 
 def main() -> None:

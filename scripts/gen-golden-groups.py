@@ -22,16 +22,16 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
-from pydantic import AwareDatetime, BaseModel  # noqa: E402
+from pydantic import AwareDatetime, BaseModel
 
-from bus.envelope import decode  # noqa: E402
-from rules.catalog import KINDS  # noqa: E402
-from rules.core.group import VERSION, Group  # noqa: E402
-from rules.engine.decide import Decision  # noqa: E402
-from rules.engine.group_codec import dump, unpacked  # noqa: E402
-from rules.rehearsal import simulation  # noqa: E402
-from rules.rehearsal.testing import suite_loader, tester  # noqa: E402
-from tests.golden_files import value_paths  # noqa: E402
+from bus.envelope import decode
+from rules.catalog import KINDS
+from rules.core.group import VERSION, Group
+from rules.engine.decide import Decision
+from rules.engine.group_codec import dump, unpacked
+from rules.rehearsal import simulation
+from rules.rehearsal.testing import suite_loader, tester
+from tests.golden_files import value_paths
 
 STATES = {model.__name__: kind.state for model, kind in KINDS.items()}
 MOMENT = datetime(2026, 1, 2, 3, 4, 5, 678901, tzinfo=UTC)

@@ -16,13 +16,13 @@ from typing import Any
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
-from hypothesis import HealthCheck, Phase, given, settings  # noqa: E402
-from hypothesis import seed as seeded  # noqa: E402
-from hypothesis import strategies as st  # noqa: E402
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import seed as seeded
+from hypothesis import strategies as st
 
-from bus.envelope import MESSAGES, encode  # noqa: E402
-from tests.golden_files import bare_messages  # noqa: E402
-from tests.unit.bus.test_envelope import NOON, messages  # noqa: E402
+from bus.envelope import MESSAGES, encode
+from tests.golden_files import bare_messages
+from tests.unit.bus.test_envelope import NOON, messages
 
 FOLDER = ROOT / "tests" / "golden" / "messages"
 EXAMPLES = 300

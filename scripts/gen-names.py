@@ -17,8 +17,8 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
-from bus import topology  # noqa: E402
-from bus.envelope import MESSAGES  # noqa: E402
+from bus import topology
+from bus.envelope import MESSAGES
 
 PAGE = ROOT / "docs" / "reference" / "names.md"
 PACKAGES = ("bus", "rules", "reactor")

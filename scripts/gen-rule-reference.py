@@ -17,17 +17,17 @@ from typing import Any, get_args
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
-import click  # noqa: E402
-from pydantic import BaseModel  # noqa: E402
+import click
+from pydantic import BaseModel
 
-from reactor.cli.main import COMMANDS, cli  # noqa: E402
-from rules import catalog, loader  # noqa: E402
-from rules.core.reasons import SENTENCES, Because, Held  # noqa: E402
-from rules.rehearsal.testing import model as testfile  # noqa: E402
-from rules.rulefile import guards, model, sources  # noqa: E402
-from rules.rulefile.described import own_texts  # noqa: E402
-from scripts import reference_examples as examples  # noqa: E402
-from scripts import reference_settings, reference_words  # noqa: E402
+from reactor.cli.main import COMMANDS, cli
+from rules import catalog, loader
+from rules.core.reasons import SENTENCES, Because, Held
+from rules.rehearsal.testing import model as testfile
+from rules.rulefile import guards, model, sources
+from rules.rulefile.described import own_texts
+from scripts import reference_examples as examples
+from scripts import reference_settings, reference_words
 
 FOLDER = ROOT / "docs" / "reference"
 HEAD = "<!-- Written by scripts/gen-rule-reference.py: change the source, not this page. -->\n"

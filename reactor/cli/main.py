@@ -50,7 +50,7 @@ FILES = {"import": "import_", "resume": "pause", "reject": "approve"}
 class LazyGroup(click.Group):
     """A group that imports a command only when it is run."""
 
-    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click gives it - click asks so
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click gives it
         """In the order of use, not of the alphabet."""
         return list(COMMANDS)
 

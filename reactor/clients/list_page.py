@@ -31,7 +31,7 @@ class ListPage:
         if not isinstance(head, dict) or head.get("items") != []:
             head = self._whole = parsed(text)
         if not isinstance(head, dict):
-            raise ValueError("JSON that is no object")  # noqa: TRY004 - of the answer, not of an argument - of a server, not of a caller
+            raise ValueError("JSON that is no object")  # noqa: TRY004 - of the answer, not of an argument
         metadata = head.get("metadata")
         self.metadata: JsonObject = metadata if isinstance(metadata, dict) else {}
         self.version = self._word("resourceVersion")

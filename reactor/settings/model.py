@@ -132,7 +132,7 @@ class Settings(Described, BaseSettings):
         cls,
         settings_cls: type[BaseSettings],
         init_settings: PydanticBaseSettingsSource,
-        env_settings: PydanticBaseSettingsSource,  # noqa: ARG003 - pydantic gives it - pydantic-settings' own signature
+        env_settings: PydanticBaseSettingsSource,  # noqa: ARG003 - pydantic gives it
         dotenv_settings: PydanticBaseSettingsSource,  # noqa: ARG003 - pydantic gives it
         file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003 - pydantic gives it
     ) -> tuple[PydanticBaseSettingsSource, ...]:

@@ -153,7 +153,8 @@ async def test_when_half_of_all_clusters_fall_silent_nothing_moves_also_when_the
                 census = next(one for one in await service.groups() if (one.rule, one.object) == ("shop", "*"))
                 signals = [signal for member in census.members.values() for signal in member.signals.values()]
                 found = await group(service, names[0], "shop")
-                assert found is not None and found.held is not None  # noqa: PT018 - one thought
+                assert found is not None
+                assert found.held is not None
                 return all((one.observed_at - found.held.since).total_seconds() > since for one in signals)
 
             await until_told(looked_at_again, "every cluster was heard of several times since")
