@@ -5,6 +5,9 @@ It survives what real API servers and the networks before them do: 410 Gone, cut
 A watch that broke is followed by a LIST: the server may have been restored meanwhile, and would not say so. After a
 relist, the difference to what was known is told as one batch, so that no rule decides on half of it.
 
+How a LIST is read in pages is in `paged_list.py`, how long is waited after a failure, and what is logged of it, in
+`watch_failures.py`.
+
 `seen` says until when the server has proved that the copy is true, or that it cannot be believed now. A source dates
 what it repeats accordingly, and falls silent where nothing confirms it: silence is what makes a target Unknown. An
 event, a bookmark and the orderly end of a watch prove it for the moment at which they came, a LIST for that at which it
@@ -16,7 +19,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence, Set
+from collections.abc import Awaitable, Callable, Mapping, Sequence, Set
 from datetime import datetime
 from itertools import islice
 from math import ceil, inf
@@ -24,19 +27,16 @@ from typing import NamedTuple
 
 from reactor.clients.changes import ChangeType, Key, ObjectChange, ReadInterval, key_of, parsed_event, version_of
 from reactor.clients.doubt import AGAIN_SECONDS, Doubt
-from reactor.clients.hanging import Hung
 from reactor.clients.kubernetes_port import ApiUnavailable, JsonObject, NotFound
-from reactor.clients.list_page import ListPage
+from reactor.clients.paged_list import items, pages
 from reactor.clients.read_alone import found_alone
-from reactor.clients.watching import Expired, Silent, WatchApi
-from reactor.runtime import telemetry
+from reactor.clients.watch_failures import WatchFailures
+from reactor.clients.watching import Expired, WatchApi
 from reactor.runtime.clock import Clock
 from reactor.runtime.errors import Retryable, Terminal
 from reactor.runtime.retry_backoff import RetryBackoff
 from reactor.runtime.standstill import NEVER
 
-PAGE_OBJECTS = 500  # client-go's page size
-MAX_PAGES = 2000  # a million objects: more is a server that never stops saying "continue"
 WATCH_SECONDS = 3.0
 """So long one watch is asked for. Its orderly end is the server's word that nothing else has happened: a connection
 that died says nothing either, and bookmarks come once a minute only."""
@@ -53,19 +53,10 @@ SHORTEST_SECONDS = 2 * SHORT_SECONDS
 """No watch is asked for less. Where a LIST is due before the end of one, it is read now: 200 namespaces would else open
 as many such watches at once, which are too short to be served by a shared one."""
 GRACE_SECONDS = 5.0  # between the end of one watch and the start of the next the copy is still believed
-GOOD_SECONDS = 30.0  # a failure after so long a good time is a new trouble, and the backoff starts small again
-AWAY_SECONDS = 2.0  # what happens on a server that is back has to be seen soon
-REFUSED_SECONDS = 4.0  # so has what happens where rights are given back, or a proxy answers for the server no more
-FAILURES_BEFORE_RELIST = 2  # the list may work where the watch does not: then this is slow polling
-
 log = logging.getLogger(__name__)
 
 Project = Callable[[JsonObject], JsonObject | Awaitable[JsonObject]]
 OnChanges = Callable[[Sequence[ObjectChange]], Awaitable[None]]
-
-
-class NotServed(Exception):
-    """The collection is not found, time and again: its version, or its kind, may not be served any more."""
 
 
 class _Stored(NamedTuple):
@@ -106,9 +97,7 @@ class Reflector:
         self._idle_seconds = min(idle_seconds, WATCH_SECONDS + SILENT_SECONDS)
         self._watch_seconds = max(min(WATCH_SECONDS, self._idle_seconds * 3 / 4), SHORTEST_SECONDS)
         self._relist_seconds = relist_seconds
-        self._not_found_max = not_found_max
-        self._not_found = 0  # in a row
-        self._backoff = backoff or RetryBackoff(first_seconds=0.1, most_seconds=30)
+        self._failures = WatchFailures(api.cluster, path, backoff, not_found_max)
         self._stored: dict[Key, _Stored] = {}
         self._pages_read: dict[bytes, tuple[Key, ...]] = {}
         """The keys on each page of the last LIST, by the digest of the page, while nothing has changed since."""
@@ -126,7 +115,6 @@ class Reflector:
         self._doubt = Doubt(api.cluster, path)
         self.look = ReadInterval(clock.now(), clock.now())
         """The newest proof that the copy was true; of what is told by `on_changes`, the look that found it."""
-        self._complaint = ""
         self.synced = asyncio.Event()
         """Set for good after the first whole list has been told."""
 
@@ -208,10 +196,12 @@ class Reflector:
                 if await self._watched(self._seconds_to_watch(began)) and _now() - began < SHORT_SECONDS:
                     raise ApiUnavailable(f"{self._where}: the watch ended at once")
             except (Retryable, Terminal) as error:
-                await self._failed(error, lasted=_now() - began)
+                wait = self._failures.failed(error, lasted=_now() - began)
+                if isinstance(error, Expired | NotFound) or (self._failures.cannot_watch(error) and self._may_list):
+                    self._version = None
+                await asyncio.sleep(wait)
             else:
-                self._backoff.succeeded()
-                self._recovered()
+                self._failures.succeeded()
 
     def _must_list(self, now: float) -> bool:
         due = AGAIN_SECONDS if self._doubt.keys else max(self.relist_seconds - SHORTEST_SECONDS, SHORTEST_SECONDS)
@@ -255,7 +245,7 @@ class Reflector:
         changes: list[ObjectChange] = []
         read: dict[bytes, tuple[Key, ...]] = {}
         version, look = "", ReadInterval(self._clock.now(), self._clock.now())
-        async for page in self._pages():
+        async for page in pages(self._api, self._path, self._selector):
             if not version:
                 look = ReadInterval(look.began, self._clock.now())  # all pages show one state, that of the first
             version = page.version
@@ -264,7 +254,7 @@ class Reflector:
                 found |= {key: self._stored[key] for key in read[page.digest]}
                 continue
             known = len(found)
-            for item in self._items(page):
+            for item in items(self._api, self._path, page):
                 await self._take(item, found, changes)
             if page.digest:
                 read[page.digest] = tuple(islice(found, known, None))
@@ -281,29 +271,11 @@ class Reflector:
         self._stored, self._version, self._pages_read = found, version, read
         self._listed_at, self._list_began, self._broken = _now(), look.began, False
         self._proved(look)
-        self._not_found = 0
+        self._failures.listed()
         if self._not_before is not None and look.began >= self._not_before:
             self._not_before = None
         await self._tell(changes)
         self.synced.set()
-
-    async def _pages(self) -> AsyncIterator[ListPage]:
-        query = {"limit": str(PAGE_OBJECTS), **self._selector}
-        for _ in range(MAX_PAGES):
-            page = await self._api.page(self._path, query)
-            if not page.version:
-                raise ApiUnavailable(f"{self._where} was answered JSON that is no list")
-            yield page
-            if not page.token:
-                return
-            query["continue"] = page.token
-        raise ApiUnavailable(f"{self._where} gave more than {MAX_PAGES} pages")
-
-    def _items(self, page: ListPage) -> list[JsonObject]:
-        try:
-            return page.items
-        except ValueError as error:
-            raise ApiUnavailable(f"{self._where} was answered JSON that is no list: {error}") from error
 
     async def _take(self, item: object, found: dict[Key, _Stored], changes: list[ObjectChange]) -> None:
         key = key_of(item)
@@ -336,7 +308,7 @@ class Reflector:
                     self._telling = True
                     await self._event(kind, found)
                     self._telling = False
-                    self._recovered()
+                    self._failures.recovered()
                     if self._not_before is not None:
                         return
             except (Retryable, Terminal):
@@ -379,32 +351,6 @@ class Reflector:
         except (Retryable, Terminal) as error:
             # Not an error of this API: taken for one, the change would be lost, and no log would say so.
             raise RuntimeError(f"{self._where}: a change could not be passed on: {error}") from error
-
-    async def _failed(self, error: Retryable | Terminal, *, lasted: float) -> None:
-        """Count it, say it once, wait."""
-        if lasted > GOOD_SECONDS or isinstance(error, Hung | Silent):
-            self._backoff.succeeded()
-        self._not_found = self._not_found + 1 if isinstance(error, NotFound) else 0
-        if self._not_found >= self._not_found_max:
-            raise NotServed(str(error)) from error
-        after = error.after if isinstance(error, Retryable) else None
-        wait = self._backoff.failed(asked_seconds=after)
-        if after is None:
-            wait = min(wait, AWAY_SECONDS if isinstance(error, Retryable) else REFUSED_SECONDS)
-        cannot_watch = isinstance(error, Hung) or self._backoff.failures >= FAILURES_BEFORE_RELIST
-        if isinstance(error, Expired | NotFound) or (cannot_watch and self._may_list):
-            self._version = None
-        reason = type(error).__name__
-        telemetry.watch_restarts.labels(self._api.cluster, reason).inc()
-        if reason != self._complaint and not isinstance(error, Expired):  # 410 is everyday life, and heals itself
-            log.warning("cannot watch, trying again", extra={"cluster": self._api.cluster, "reason": str(error)})
-            self._complaint = reason
-        await asyncio.sleep(wait)
-
-    def _recovered(self) -> None:
-        if self._complaint:
-            log.info("watching again", extra={"cluster": self._api.cluster, "path": self._path})
-            self._complaint = ""
 
     def _skip(self, found: object) -> None:
         log.warning("left out an object without a name", extra={"where": self._where, "object": repr(found)[:200]})

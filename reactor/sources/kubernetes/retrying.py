@@ -6,7 +6,7 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TypeVar
 
-from reactor.clients.reflector import REFUSED_SECONDS
+from reactor.clients.watch_failures import REFUSED_SECONDS
 from reactor.runtime import telemetry
 from reactor.runtime.clock import Clock
 from reactor.runtime.errors import Retryable, Terminal

@@ -22,7 +22,8 @@ from reactor.clients.api_versions import served
 from reactor.clients.changes import ChangeType, Key, ObjectChange, key_of
 from reactor.clients.copies import holding
 from reactor.clients.kubernetes_port import JsonObject, KubeApi, NotFound
-from reactor.clients.reflector import NotServed, Reflector
+from reactor.clients.reflector import Reflector
+from reactor.clients.watch_failures import NotServed
 from reactor.runtime import telemetry
 from reactor.runtime.retry_backoff import RetryBackoff
 from reactor.sources.kubernetes.endpoints_watch import collection

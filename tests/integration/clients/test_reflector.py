@@ -11,12 +11,12 @@ from typing import Any, cast
 
 import pytest
 
-from reactor.clients import reflector as reflector_
+from reactor.clients import watch_failures
 from reactor.clients.changes import ChangeType, Key, ObjectChange
 from reactor.clients.kubernetes import Kubernetes
 from reactor.clients.kubernetes_port import NotFound
 from reactor.clients.list_page import ListPage
-from reactor.clients.reflector import Reflector
+from reactor.clients.reflector import RELIST_SECONDS, WATCH_SECONDS, Reflector
 from reactor.demo.kube import (
     CutWatch,
     Delay,
@@ -188,7 +188,7 @@ async def test_what_was_refused_for_long_is_asked_for_again_soon(
     api: Kubernetes, east: EmulatedCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Rights that are given back count at once: what stands has to be acted on within ten seconds and its window."""
-    monkeypatch.setattr(reflector_, "REFUSED_SECONDS", 0.05)
+    monkeypatch.setattr(watch_failures, "REFUSED_SECONDS", 0.05)
     refused = east.faults.add(Fault(Forbid(), resource="configmaps", count=2))
     hourly = RetryBackoff(first_seconds=3600, most_seconds=3600)
     async with asyncio.timeout(60), running(reflector(api, Copy(), backoff=hourly)):
@@ -622,7 +622,7 @@ async def test_a_list_that_a_standstill_interrupted_is_made_again(api: Kubernete
 async def test_a_server_restored_from_a_backup_is_noticed_within_a_minute(
     api: Kubernetes, east: EmulatedCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert reflector_.RELIST_SECONDS + reflector_.WATCH_SECONDS <= 60
+    assert RELIST_SECONDS + WATCH_SECONDS <= 60
     monkeypatch.setattr("reactor.clients.reflector.WATCH_SECONDS", 2.0)
     east.create(config_map("a"))
     copy = Copy()
@@ -712,7 +712,7 @@ async def test_what_hangs_is_left_when_the_server_answers_again(
 async def test_large_collections_are_read_page_by_page(
     api: Kubernetes, east: EmulatedCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("reactor.clients.reflector.PAGE_OBJECTS", 2)
+    monkeypatch.setattr("reactor.clients.paged_list.PAGE_OBJECTS", 2)
     for number in range(5):
         east.create(config_map(f"c{number}"))
     copy = Copy()
