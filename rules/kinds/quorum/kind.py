@@ -132,10 +132,25 @@ def _stretch(source: Quorum, group: QuorumGroup, status: Health, now: datetime) 
     deciding = [member for member in members if member.status is status]
     if status is Health.UNKNOWN or not 0 < enough <= len(deciding):
         return now, now
-    since = sorted(member.since for member in deciding)[enough - 1]
     lasts = now + timedelta(seconds=source.stale_seconds)
-    until = sorted((_proven_until(member, lasts) for member in deciding), reverse=True)[enough - 1]
-    return min(since, now), until
+    return _together([(member.since, _proven_until(member, lasts)) for member in deciding], enough, now)
+
+
+def _together(spans: Sequence[tuple[datetime, datetime]], enough: int, now: datetime) -> tuple[datetime, datetime]:
+    """Give the last stretch in which so many of these spans lie over each other at every moment.
+
+    Where none of one member's reaches that of another, as one fell silent before the other failed, it begins now.
+    """
+    ends = [(max(begin, end), 1) for begin, end in spans]
+    points = sorted(ends + [(begin, 0) for begin, _ in spans], reverse=True)
+    count, until = 0, None
+    for at, is_end in points:
+        count += 1 if is_end else -1
+        if until is None and count >= enough:
+            until = at
+        elif until is not None and count < enough:
+            return min(at, now), until
+    return now, min(end for _, end in spans)
 
 
 def _proven_until(member: Member, lasts: datetime) -> datetime:

@@ -195,3 +195,24 @@ def test_how_many_members_are_healthy_is_said_and_a_change_of_five_points_at_onc
     assert speaker.group.state.said is not None
     assert speaker.group.state.said.healthy_percent == 90
     assert speaker.hear(6, node("a-0", "Unhealthy", when=6)) is None
+
+
+FIRST = (("a-1", "Unhealthy", 2), ("a-2", "Healthy", 0), ("a-3", "Unhealthy", 2))
+
+
+def test_a_judgement_is_not_proven_by_members_whose_failures_did_not_meet() -> None:
+    """The first one is not heard after 10, the second one fails at 20: two were not seen bad together in between."""
+    speaker = Speaker(unhealthyAt=2, rounding=None, refreshSeconds=1)
+    judgement(speaker, 10, *(watched(name, status, 10, since) for name, status, since in FIRST))
+    said = judgement(speaker, 20, watched("a-2", "Unhealthy", 20, 20), watched("a-3", "Unhealthy", 20, 2))
+    assert said is not None
+    assert (said.status, said.since, said.valid_seconds) == (Health.UNHEALTHY, at(20), 0)
+
+
+def test_a_judgement_goes_on_where_one_member_fails_before_another_one_recovers() -> None:
+    speaker = Speaker(unhealthyAt=2, rounding=None, refreshSeconds=1)
+    judgement(speaker, 10, *(watched(name, status, 10, since) for name, status, since in FIRST))
+    later = (("a-1", 16, 2), ("a-2", 20, 15), ("a-3", 19, 2))
+    said = judgement(speaker, 20, *(watched(name, "Unhealthy", when, since) for name, when, since in later))
+    assert said is not None
+    assert (said.since, said.valid_seconds) == (at(2), -1)
