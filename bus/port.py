@@ -182,6 +182,14 @@ class Bus(Protocol):
         """Store many, pipelined, in order per subject. Raises Refused or Unavailable if any was not stored."""
         ...
 
+    async def publish_batch(self, messages: Sequence[Outgoing]) -> int | None:
+        """Store all of these or none, in their order, in one stream: gives the sequence of the last.
+
+        Only the first may have a fence. None: the server takes no batches here, and nothing is stored. Raises Refused
+        where the fence does not hold or one of them is stored already, Unavailable.
+        """
+        ...
+
     def read(self, stream: Stream, subject: str, *, after: int) -> AbstractAsyncContextManager[LogReader]:
         """Read a subject from the message after sequence `after` on; 0: from the first that is kept.
 

@@ -100,6 +100,13 @@ class JetStreamBus:
             if isinstance(result, Refused):
                 raise result
 
+    async def publish_batch(self, messages: Sequence[Outgoing]) -> int | None:
+        """Store all of these or none. Raises Refused, Unavailable, Malformed."""
+        result = await self._publisher.send_batch([_post(message) for message in messages])
+        if isinstance(result, Refused):
+            raise result
+        return result
+
     def read(self, stream: Stream, subject: str, *, after: int) -> AbstractAsyncContextManager[LogReader]:
         """Read a subject in order. Only streams that keep what was read can be read so."""
         if stream.retention != "limits":

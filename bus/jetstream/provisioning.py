@@ -25,7 +25,7 @@ NO_PEERS = 10005  # no suitable peers for placement: there are too few servers, 
 NOT_SO_MANY = (NO_PEERS, 10074)  # replicas > 1 on a server without a cluster
 FIXED = ("subjects", "retention", "storage", "max_msgs_per_subject")
 """What decides how messages are kept. With anything else there the product would lose some."""
-KEPT_UP = ("discard", "allow_direct", "allow_rollup_hdrs", "allow_msg_ttl", "deny_delete", "deny_purge")
+KEPT_UP = ("discard", "allow_direct", "allow_rollup_hdrs", "allow_msg_ttl", "allow_atomic", "deny_delete", "deny_purge")
 """What is set in a stream that is there already."""
 
 
@@ -214,6 +214,7 @@ def _config(name: str, subjects: list[str], why: str, replicas: int, **more: Any
         "name": name, "subjects": subjects, "description": f"alert-reactor: {why}", "storage": "file",
         "retention": "limits", "num_replicas": replicas, "max_age": 0, "max_msgs": -1, "max_consumers": -1,
         "max_msg_size": -1, "max_msgs_per_subject": -1, "allow_direct": True, "allow_msg_ttl": False,
+        "allow_atomic": True,
         "deny_delete": False, "deny_purge": False,
         "duplicate_window": _ns(DUPLICATE_WINDOW),
         **more,

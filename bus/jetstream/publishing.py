@@ -10,10 +10,11 @@ from __future__ import annotations
 import asyncio
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from functools import partial
+from typing import TypeVar
 
 from nats.aio.msg import Msg
 from nats.errors import BadHeaderError, BadSubjectError, Error, MaxPayloadError, OutboundBufferLimitError
@@ -26,13 +27,20 @@ from bus.jetstream.wire import OutgoingMessage
 ROUND_MESSAGES_MAX = 512  # well below the 10,000 that a stream queues before it answers "too many requests"
 UNANSWERED_MAX = 512  # of one stream: half a second's work of a busy disk, and a hundred times what a quiet one needs
 ROUND_BYTES_MAX = 1 << 20  # below nats-py's buffer of 2 MiB, so that a round reaches the socket in one piece
+HEADERS_BYTES = 512  # of a message's subject and headers, at most
+BATCH, BATCH_SEQUENCE, BATCH_COMMIT = "Nats-Batch-Id", "Nats-Batch-Sequence", "Nats-Batch-Commit"
+BATCH_NAME_MAX = 64  # the server takes no longer one
 PAUSE_SECONDS = 0.1  # before asking again a server that answered "not now", or a client whose buffer is full
 HEARD_SECONDS = 0.25  # so often at most the answers of one stream move limits on
 ELSEWHERE = 10071  # JetStream: wrong last sequence
+STORED = 10201  # a batch has the id of a message that is stored already
+NO_BATCHES = (10174, 10177)  # not in this stream; not with ids, by a server of before 2.12.1
 IN_PROCESS = (10158, 10164)  # a cluster: the same id, or another message under the same expectation, is being stored
 NO_ANSWER = "no answer"
 NOT_STORED = (NO_ANSWER, "no space left", "insufficient")  # in what the server says, or does not, when its disk is full
 NOT_NOW = (408, 429, 500, 503)  # JetStream: no leader, no space, too much at once, the same id is being stored
+
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +81,8 @@ class Publisher:
         """When answers of a stream last moved limits on."""
         self._in_flight: dict[str, InFlightLimit] = defaultdict(partial(InFlightLimit, UNANSWERED_MAX))
         self._count = self._ids = 0
+        self._no_batches: set[str] = set()
+        """The streams that take no batches, by the first tokens of their subjects."""
 
     async def start(self) -> None:
         """Listen for answers. Ends with the connection."""
@@ -92,15 +102,31 @@ class Publisher:
         if len(posts) == 1:
             return await self._send_chunk(posts)
         results: list[int | Refused] = []
-        for chunk in _chunks(posts):
+        for chunk in chunks(posts):
             results += await self._send_chunk(chunk)
         return results
 
+    async def send_batch(self, posts: Sequence[PendingPublish]) -> int | Refused | None:
+        """Have all of these stored or none, by one answer: the sequence of the last one. They are of one stream.
+
+        None: that cannot be done here, and nothing is stored. Refused also where one of them is stored already.
+        Raises Unavailable, NotPermitted, Malformed.
+        """
+        size = sum(len(post.body) + HEADERS_BYTES for post in posts)
+        if len(posts) > ROUND_MESSAGES_MAX or size > ROUND_BYTES_MAX or _root(posts[0]) in self._no_batches:
+            return None
+        return await self._limited(posts, self._stored_together)
+
     async def _send_chunk(self, posts: Sequence[PendingPublish]) -> list[int | Refused]:
+        return await self._limited(posts, self._stored)
+
+    async def _limited(
+        self, posts: Sequence[PendingPublish], send: Callable[[Sequence[PendingPublish]], Awaitable[Result]]
+    ) -> Result:
         limit = self._in_flight[_root(posts[0])]
         await limit.acquire(len(posts))
         try:
-            return await self._stored(posts)
+            return await send(posts)
         except NotPermitted:
             raise  # says nothing of other subjects
         except Unavailable as error:
@@ -116,11 +142,7 @@ class Publisher:
         why, said = "the connection is down", ""
         while missing := [index for index in range(len(posts)) if index not in results]:
             if loop.time() >= give_up:
-                if any(text in why for text in NOT_STORED):
-                    self._connection.unstored |= {_root(posts[index]): loop.time() for index in missing}
-                raise Unavailable(
-                    f"{len(missing)} of {len(posts)} messages not confirmed within {self._patience:g} s: {why}"
-                )
+                raise self._unconfirmed([posts[index] for index in missing], len(posts), why)
             answers = await self._round(posts, missing, give_up)
             if denied := self._denied(posts, missing):
                 raise NotPermitted(f"this user of the bus may not publish on {', '.join(sorted(denied))}")
@@ -138,13 +160,53 @@ class Publisher:
                 await asyncio.sleep(PAUSE_SECONDS)  # every one answered, some with "not now"
         return [results[index] for index in range(len(posts))]
 
-    async def _round(self, posts: Sequence[PendingPublish], indexes: Sequence[int], give_up: float) -> dict[int, Msg]:
-        """Publish once and give the answers that came in time."""
+    async def _stored_together(self, posts: Sequence[PendingPublish]) -> int | Refused | None:
+        """The server keeps back what is not committed, and answers the last one for all."""
+        loop = asyncio.get_running_loop()
+        give_up = loop.time() + self._patience
+        last, why = len(posts) - 1, "the connection is down"
+        while loop.time() < give_up:
+            answers = await self._round(_as_batch(posts, self.new_id()), range(len(posts)), give_up, answered=(last,))
+            if denied := self._denied(posts, range(len(posts))):
+                raise NotPermitted(f"this user of the bus may not publish on {', '.join(sorted(denied))}")
+            if (answer := answers.get(last)) is None:
+                why = NO_ANSWER if self._connection.up.is_set() else "the connection is down"
+                continue
+            verdict = self._verdict_on_batch(answer, posts)
+            if not isinstance(verdict, str):
+                self._connection.unstored.pop(_root(posts[0]), None)
+                return verdict
+            why = verdict
+            await asyncio.sleep(PAUSE_SECONDS)
+        raise self._unconfirmed(posts, len(posts), why)
+
+    def _verdict_on_batch(self, answer: Msg, posts: Sequence[PendingPublish]) -> int | Refused | str | None:
+        """As `_verdict`; None: the server takes no such batch."""
+        try:
+            return _verdict(answer)
+        except Malformed:
+            error = json.loads(answer.data)["error"]
+        if error.get("err_code") == STORED:
+            return Refused(error["description"])
+        if error.get("err_code") in NO_BATCHES:
+            self._no_batches.add(_root(posts[0]))
+        return None
+
+    def _unconfirmed(self, missing: Sequence[PendingPublish], of: int, why: str) -> Unavailable:
+        if any(text in why for text in NOT_STORED):
+            self._connection.unstored |= {_root(post): asyncio.get_running_loop().time() for post in missing}
+        return Unavailable(f"{len(missing)} of {of} messages not confirmed within {self._patience:g} s: {why}")
+
+    async def _round(
+        self, posts: Sequence[PendingPublish], indexes: Sequence[int], give_up: float, answered: Sequence[int] = ()
+    ) -> dict[int, Msg]:
+        """Publish once and give the answers that came in time. `answered`: who gets one, if not all do."""
         loop = asyncio.get_running_loop()
         self._count += 1
         name, full = str(self._count), False
         inbox = f"{self._prefix}.{name}"
-        current = _Round(posts, set(indexes), loop.create_future(), give_up, inbox, self._connection.losses)
+        open_ = set(answered or indexes)
+        current = _Round(posts, open_, loop.create_future(), give_up, inbox, self._connection.losses)
         self._rounds[name] = current
         if denied := self._denied(posts, indexes):
             self._connection.denied -= {subject.lower() for subject in denied}  # it may be allowed by now
@@ -153,7 +215,7 @@ class Publisher:
                 # What is published while the connection is down waits in nats-py's buffer, and is sent long after.
                 await self._connection.up.wait()
                 await self._connection.client.publish_together(
-                    OutgoingMessage(post.subject, f"{current.inbox}.{index}", post.body, post.headers)
+                    OutgoingMessage(post.subject, f"{inbox}.{index}" if index in open_ else "", post.body, post.headers)
                     for index, post in ((index, posts[index]) for index in indexes)
                 )
                 await current.done
@@ -191,6 +253,7 @@ class Publisher:
 
     def _on_change(self) -> None:
         """End the rounds to which no answer will come: the connection was lost, or a subject is denied."""
+        self._no_batches.clear()  # another server may answer now
         for current in self._rounds.values():
             lost = self._connection.losses != current.losses
             if (lost or self._denied(current.posts, current.open)) and not current.done.done():
@@ -207,6 +270,16 @@ class Publisher:
             behind = behind or one is current
             if behind and one.limit is not None and not one.limit.expired() and _root(one.posts[0]) == root:
                 one.limit.reschedule(min(one.give_up, now + self._connection.timeout))
+
+
+def _as_batch(posts: Sequence[PendingPublish], name: str) -> Sequence[PendingPublish]:
+    """The same messages as one batch of this name, which the last one commits."""
+    batch = [
+        replace(post, headers={**post.headers, BATCH: name[-BATCH_NAME_MAX:], f"{BATCH_SEQUENCE}": f"{number}"})
+        for number, post in enumerate(posts, 1)
+    ]
+    batch[-1] = replace(batch[-1], headers={**batch[-1].headers, BATCH_COMMIT: "1"})
+    return batch
 
 
 def _verdict(answer: Msg) -> int | Refused | str:
@@ -228,12 +301,12 @@ def _root(post: PendingPublish) -> str:
     return ".".join(post.subject.split(".")[:2])
 
 
-def _chunks(posts: Sequence[PendingPublish]) -> Iterator[Sequence[PendingPublish]]:
+def chunks(posts: Sequence[PendingPublish]) -> Iterator[Sequence[PendingPublish]]:
     start = size = 0
     for index, post in enumerate(posts):
-        size += len(post.body) + 512  # subject and headers
+        size += len(post.body) + HEADERS_BYTES
         if index > start and (size > ROUND_BYTES_MAX or index - start >= ROUND_MESSAGES_MAX):
             yield posts[start:index]
-            start, size = index, len(post.body) + 512
+            start, size = index, len(post.body) + HEADERS_BYTES
     if start < len(posts):
         yield posts[start:]

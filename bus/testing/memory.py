@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from bus import topology
@@ -59,6 +60,16 @@ class MemoryBus:
                 refused = error
         if refused:
             raise refused
+
+    async def publish_batch(self, messages: Sequence[Outgoing]) -> int | None:
+        """Store all or none. Raises Refused, Unavailable."""
+        log, now = self._log(messages[0].subject), self._now()
+        fence = messages[0].fence
+        if fence and log.newest_under(fence.subject) != fence.epoch:
+            raise Refused(f"{fence.subject} has a newer owner")
+        if any(log.seen(message.id, now) is not None for message in messages):
+            raise Refused("one of the batch is stored already")
+        return [await self.publish(replace(message, fence=None)) for message in messages][-1]
 
     @asynccontextmanager
     async def read(self, stream: Stream, subject: str, *, after: int) -> AsyncIterator[MemoryReading]:

@@ -8,8 +8,8 @@ cut off at its end is noticed.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -21,10 +21,16 @@ from bus.messages import ChainLink, DecisionRecord, iso
 from bus.port import Bus, Fence, Outgoing
 from bus.topology import DECISIONS
 from reactor.audit.signing import Signer
+from reactor.runtime.slices import sliced
 
 RECORD_MAX = 900_000
 """Bytes. A server takes a million; a record that is larger is kept without its state, and cannot be replayed."""
 FACTS_MAX = 100
+BATCH_MAX = 100
+"""Records that are stored together: the server writes them to its disk at once, and answers once."""
+BATCH_BYTES_MAX = 512 << 10
+PAUSE_AFTER = 25
+"""Records that are put into words between two pauses of the loop: some 5 ms."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,22 +96,61 @@ class ChainWriter:
 
     async def write(self, entry: ChainEntry) -> None:
         """Write the next record. Raises Refused where another has written, Unavailable."""
-        link = ChainLink(number=self.head.number + 1, previous=self.head.hash, previous_at=self.head.at)
-        if self._signer is not None:
-            link = self._signer.signed(str(self._partition), link)
-        body = _body(entry, link)
+        body, head = self._linked(entry, self.head)
         sequence = await self._store(entry, body)
         if sequence <= self._sequence:
             return  # it is there already, by the id that it was given at the first time
-        self._sequence = sequence
-        self.head = Head(link.number, digest(body), entry.record.decided_at)
+        self._sequence, self.head = sequence, head
+
+    async def write_all(self, entries: Sequence[ChainEntry]) -> None:
+        """Write the next records, in this order. Raises Refused where another has written, Unavailable."""
+        for start in range(0, len(entries), BATCH_MAX):
+            some = entries[start : start + BATCH_MAX]
+            if len(some) == 1 or not await self._written_together(some):
+                for entry in some:
+                    await self.write(entry)
+
+    async def _written_together(self, entries: Sequence[ChainEntry]) -> bool:
+        """Whether all of these are stored; False: none is, and what each of them is answered alone says why."""
+        bodies, head = list[bytes](), self.head
+        async for entry in sliced(entries, size=PAUSE_AFTER):
+            body, head = self._linked(entry, head)
+            bodies.append(body)
+        if sum(map(len, bodies)) > BATCH_BYTES_MAX:
+            return False
+        first, *rest = [self._outgoing(entry, body) for entry, body in zip(entries, bodies, strict=True)]
+        try:
+            sequence = await self._bus.publish_batch([replace(first, fence=self._fence), *rest])
+        except Refused:
+            newest = await self._bus.last(DECISIONS, self._under)
+            # Our own, whose answer was lost?
+            sequence = newest.sequence if newest is not None and newest.body == bodies[-1] else None
+        if sequence is None:
+            return False
+        self._sequence, self.head = sequence, head
+        return True
+
+    def _linked(self, entry: ChainEntry, newest: Head) -> tuple[bytes, Head]:
+        """Give the record as it stands behind the newest one, and what is the newest with it."""
+        link = ChainLink(number=newest.number + 1, previous=newest.hash, previous_at=newest.at)
+        if self._signer is not None:
+            link = self._signer.signed(str(self._partition), link)
+        body = _body(entry, link)
+        return body, Head(link.number, digest(body), entry.record.decided_at)
+
+    def _outgoing(self, entry: ChainEntry, body: bytes) -> Outgoing:
+        subject = subjects.decision(self._partition, entry.record.rule)
+        return Outgoing(subject, body, f"{self._partition}/{entry.id}", traceparent=entry.traceparent)
+
+    @property
+    def _fence(self) -> Fence:
+        return Fence(self._under, self._sequence)
 
     async def _store(self, entry: ChainEntry, body: bytes) -> int:
-        subject, id_ = subjects.decision(self._partition, entry.record.rule), f"{self._partition}/{entry.id}"
+        message = self._outgoing(entry, body)
         while True:
-            fence = Fence(self._under, self._sequence)
             try:
-                return await self._bus.publish(Outgoing(subject, body, id_, fence, entry.traceparent))
+                return await self._bus.publish(replace(message, fence=self._fence))
             except Refused:
                 newest = await self._bus.last(DECISIONS, self._under)
                 if newest is not None and newest.body == body:

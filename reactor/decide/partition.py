@@ -39,6 +39,7 @@ from reactor.runtime import telemetry
 from reactor.runtime.clock import Clock
 from reactor.runtime.failpoints import reach
 from reactor.runtime.quarantine import quarantine
+from reactor.runtime.slices import sliced
 from reactor.runtime.standstill import LAP
 from rules.core.reader import Reader
 from rules.core.reasons import Held
@@ -64,7 +65,7 @@ LOADING = 4
 RING_BATCH = 100
 """Groups that are decided between two pauses of the loop: some 20 ms."""
 AUDIT_BATCH = 25
-"""Records that are written between two pauses of the loop: some 30 ms."""
+"""Records that are made between two pauses of the loop: some 5 ms."""
 SKEW_STEP = 0.005
 """In seconds: by how much clocks may differ is rounded up to such steps."""
 _FACTS = frozenset(get_args(Fact))
@@ -407,11 +408,11 @@ class Partition:
 
     async def _audit(self, decisions: Sequence[Decision], now: datetime, trace: Trace) -> None:
         digest = self._shared.routing.digest
-        for number, one in enumerate(decisions, 1):
-            entry = self._encoder.audit(one, digest(one.group.rule), now, self._position, trace(one.group))
-            await self._chain.write(entry)
-            if number % AUDIT_BATCH == 0:
-                await asyncio.sleep(0)
+        entries = [
+            self._encoder.audit(one, digest(one.group.rule), now, self._position, trace(one.group))
+            async for one in sliced(decisions, size=AUDIT_BATCH)
+        ]
+        await self._chain.write_all(entries)
 
     async def _checkpoint(self) -> None:
         self._pace.begin()

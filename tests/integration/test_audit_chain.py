@@ -172,6 +172,40 @@ async def test_a_former_owner_writes_nothing_more(bus: JetStreamBus) -> None:
     assert await broken(bus) == []
 
 
+async def test_records_that_are_written_together_are_one_chain(bus: JetStreamBus) -> None:
+    owner, former = ChainWriter(bus, 3), ChainWriter(bus, 3)
+    await owner.load(Head())
+    await former.load(Head())
+    await owner.write_all([entry(5), entry(6), entry(7)])
+    with pytest.raises(Refused):
+        await former.write_all([entry(8), entry(9)])
+    await owner.write_all([entry(10), entry(5), entry(11)])  # one of them is stored already
+    assert owner.head.number == 10
+    assert await broken(bus) == []
+
+
+async def test_a_batch_whose_answer_was_lost_is_found(bus: JetStreamBus) -> None:
+    owner, again = ChainWriter(bus, 3), ChainWriter(bus, 3)
+    await owner.load(Head())
+    await again.load(Head())
+    await owner.write_all([entry(5), entry(6)])
+    await again.write_all([entry(5), entry(6)])  # as it was sent before
+    await again.write(entry(7))
+    assert again.head.number == 8
+    assert await broken(bus) == []
+
+
+async def test_a_stream_that_takes_no_batches_gets_each_by_itself(bus: JetStreamBus) -> None:
+    config = (await bus.connection.api(f"STREAM.INFO.{DECISIONS.name}", {}))["config"]
+    await bus.connection.api(f"STREAM.UPDATE.{DECISIONS.name}", {**config, "allow_atomic": False})
+    owner = ChainWriter(bus, 3)
+    await owner.load(Head())
+    await owner.write_all([entry(5), entry(6), entry(7)])
+    await owner.write_all([entry(8), entry(9)])
+    assert owner.head.number == 10
+    assert await broken(bus) == []
+
+
 async def test_an_owner_goes_on_after_what_its_state_does_not_know_yet(bus: JetStreamBus) -> None:
     """The state is written every second: what was published since is in the stream."""
     known = (await audit_of(bus)).heads["3"]

@@ -76,6 +76,47 @@ async def test_publishing_nothing_is_no_error(bus: Bus) -> None:
     await bus.publish_all([])
 
 
+def record(number: int, last: int | None = None) -> Outgoing:
+    """One of the audit of partition 3. `last`: what has to be the newest there."""
+    fence = Fence(subjects.decisions(3), last) if last is not None else None
+    return Outgoing(subjects.decision(3, f"rule-{number % 2}"), b"%d" % number, f"record-{number}", fence)
+
+
+async def recorded(bus: Bus) -> list[bytes]:
+    return bodies(await bus.last_of_each(topology.DECISIONS, subjects.decisions(3)))
+
+
+async def test_a_batch_is_stored_in_its_order_behind_what_it_names(bus: Bus) -> None:
+    last = await bus.publish_batch([record(1, 0), record(2), record(3)])
+    assert last is not None
+    async with bus.read(topology.DECISIONS, subjects.decisions(3), after=0) as reading:
+        read = await read_all(reading, 3)
+    assert bodies(read) == [b"1", b"2", b"3"]
+    assert read[-1].sequence == last
+    newest = await bus.publish_batch([record(4, last), record(5)])
+    assert newest == last + 2
+
+
+async def test_of_a_batch_that_is_refused_nothing_is_stored(bus: Bus) -> None:
+    last = await bus.publish_batch([record(1, 0), record(2)])
+    assert last is not None
+    for late in ([record(3, 0), record(4)], [record(5, last), record(2)]):  # another was faster; one is stored already
+        with pytest.raises(Refused):
+            await bus.publish_batch(late)
+    assert await recorded(bus) == [b"1", b"2"]
+
+
+async def test_many_values_are_written_at_their_revisions(bus: Bus) -> None:
+    store = bus.store(topology.GROUPS)
+    first = await store.put_all([(f"3.group.{number}", b"a", 0) for number in range(5)])
+    assert None not in first
+    again = [(f"3.group.{number}", b"b", first[number] or 0) for number in range(5)]
+    assert await store.put_all([*again[:2], ("3.group.2", b"b", 1_000), *again[3:]]) != first
+    found = {entry.key: (entry.value, entry.revision) for entry in await store.entries("3.>")}
+    assert [found[f"3.group.{number}"][0] for number in range(5)] == [b"b", b"b", b"a", b"b", b"b"]
+    assert found["3.group.2"][1] == first[2]
+
+
 async def test_a_paused_owner_cannot_publish_after_its_partition_was_taken(bus: Bus) -> None:
     paused = await bus.acquire_epoch(subjects.owner(3), "paused")
     await bus.publish(action(1, paused))

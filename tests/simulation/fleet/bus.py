@@ -39,6 +39,11 @@ class SimBus:
 
         await self._link.call(what, publish)
 
+    async def publish_batch(self, messages: Sequence[Outgoing]) -> int | None:
+        """All or none. Raises Refused, and Unavailable, also where they are stored."""
+        what = f"publish together {' '.join(message.id for message in messages)}"
+        return await self._link.call(what, lambda: self._server.publish_batch(messages))
+
     @asynccontextmanager
     async def read(self, stream: Stream, subject: str, *, after: int) -> AsyncIterator[SimReading]:
         """Raises Unavailable where the server cannot be reached now."""
