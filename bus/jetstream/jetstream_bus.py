@@ -15,11 +15,11 @@ from bus import topology
 from bus.errors import Refused, Unavailable
 from bus.jetstream.connection import ApiError, Connection, Credentials, connect
 from bus.jetstream.incoming import TRACEPARENT
-from bus.jetstream.keyvalue import EXPECTED, KeyValueStore
+from bus.jetstream.keyvalue import KeyValueStore
 from bus.jetstream.lookup import last
 from bus.jetstream.newest import last_of_each
 from bus.jetstream.ordered_reading import OrderedReading
-from bus.jetstream.publishing import PendingPublish, Publisher
+from bus.jetstream.publishing import EXPECTED, FENCED, PendingPublish, Publisher
 from bus.jetstream.pulling import PullWork
 from bus.jetstream.scanning import ScannedReading
 from bus.port import Delivery, Fence, Handler, LogReader, Outgoing, Store, StreamBounds, WorkQueue
@@ -96,7 +96,7 @@ class JetStreamBus:
 
     async def publish_all(self, messages: Sequence[Outgoing]) -> None:
         """Store many. Raises Refused or Unavailable if any was not stored, Malformed where one cannot be."""
-        for result in await self._publisher.send([_post(message) for message in messages]):
+        for result in await self._publisher.send_together([_post(message) for message in messages]):
             if isinstance(result, Refused):
                 raise result
 
@@ -301,7 +301,7 @@ def _post(message: Outgoing) -> PendingPublish:
     headers = {"Nats-Msg-Id": message.id}
     if message.fence:
         headers[EXPECTED] = str(message.fence.epoch)
-        headers[f"{EXPECTED}-Subject"] = message.fence.subject
+        headers[FENCED] = message.fence.subject
     if message.traceparent:
         headers[TRACEPARENT] = message.traceparent
     return PendingPublish(message.subject, message.body, headers)

@@ -18,13 +18,12 @@ from bus.jetstream.connection import Connection
 from bus.jetstream.incoming import JetStreamDelivery
 from bus.jetstream.lookup import last
 from bus.jetstream.ordered_reading import OrderedReading
-from bus.jetstream.publishing import PendingPublish, Publisher, chunks
+from bus.jetstream.publishing import EXPECTED, PendingPublish, Publisher
 from bus.jetstream.scanning import ScannedReading
 from bus.port import KeyValueEntry
 from bus.topology import Bucket
 
 MARK = {"KV-Operation": "DEL", "Nats-TTL": "24h"}  # long enough for every watch to see it, not without end
-EXPECTED = "Nats-Expected-Last-Subject-Sequence"
 STALL = timedelta(seconds=10)  # nothing came although there is more: a reading replaces its consumer before
 QUIET = timedelta(seconds=0.5)  # then it is asked whether there is more
 FOREVER = timedelta(hours=1)  # how long a watch waits at once; no caller sees a difference
@@ -146,17 +145,11 @@ class KeyValueStore:
         return PendingPublish(self._prefix + key, value, headers)
 
     async def _write(self, posts: Sequence[PendingPublish]) -> list[int | Refused]:
-        results = [result for chunk in chunks(posts) for result in await self._sent(chunk)]
+        results = await self._publisher.send_together(posts)
         for index, (post, result) in enumerate(zip(posts, results, strict=True)):
             if isinstance(result, Refused):
                 results[index] = await self._look_again(post, result)
         return results
-
-    async def _sent(self, posts: Sequence[PendingPublish]) -> Sequence[int | Refused]:
-        """Several as one batch, if the server takes it, and each by itself where one of them is refused."""
-        if len(posts) > 1 and isinstance(newest := await self._publisher.send_batch(posts), int):
-            return range(newest - len(posts) + 1, newest + 1)
-        return await self._publisher.send(posts)
 
     async def _look_again(self, post: PendingPublish, refused: Refused) -> int | Refused:
         """Refused may be wrong: it was ourselves who wrote, or the key was removed and only its mark has a revision."""

@@ -13,6 +13,7 @@ from bus import subjects, topology
 from bus.errors import KeyNotFound, Refused, StreamRecreated
 from bus.jetstream import JetStreamBus, provision
 from bus.port import Bus, Delivery, Fence, KeyValueEntry, LogReader, Outgoing, StreamBounds
+from bus.subjects import ROOT
 from bus.testing.memory import MemoryBus
 from bus.topology import ACTIONS, FACTS, GROUPS, Queue, Stream
 
@@ -76,6 +77,10 @@ async def test_publishing_nothing_is_no_error(bus: Bus) -> None:
     await bus.publish_all([])
 
 
+MANY = 40
+"""So many are one batch, where the server takes batches."""
+
+
 def record(number: int, last: int | None = None) -> Outgoing:
     """One of the audit of partition 3. `last`: what has to be the newest there."""
     fence = Fence(subjects.decisions(3), last) if last is not None else None
@@ -108,13 +113,27 @@ async def test_of_a_batch_that_is_refused_nothing_is_stored(bus: Bus) -> None:
 
 async def test_many_values_are_written_at_their_revisions(bus: Bus) -> None:
     store = bus.store(topology.GROUPS)
-    first = await store.put_all([(f"3.group.{number}", b"a", 0) for number in range(5)])
+    keys = [f"3.group.{number}" for number in range(MANY)]
+    first = await store.put_all([(key, b"a", 0) for key in keys])
     assert None not in first
-    again = [(f"3.group.{number}", b"b", first[number] or 0) for number in range(5)]
-    assert await store.put_all([*again[:2], ("3.group.2", b"b", 1_000), *again[3:]]) != first
+    late = {key: revision or 0 for key, revision in zip(keys, first, strict=True)} | {keys[2]: 1_000_000}
+    assert (await store.put_all([(key, b"b", revision) for key, revision in late.items()]))[2] is None
     found = {entry.key: (entry.value, entry.revision) for entry in await store.entries("3.>")}
-    assert [found[f"3.group.{number}"][0] for number in range(5)] == [b"b", b"b", b"a", b"b", b"b"]
-    assert found["3.group.2"][1] == first[2]
+    assert {key: value for key, (value, _) in found.items()} == dict.fromkeys(keys, b"b") | {keys[2]: b"a"}
+    assert found[keys[2]][1] == first[2]
+
+
+async def test_many_messages_are_stored_once_and_in_order_also_where_some_were_stored_before(bus: Bus) -> None:
+    def fact(number: int) -> Outgoing:
+        return Outgoing(f"{ROOT}.facts.3.observation.t{number % 3}.a", b"%d" % number, f"fact-{number}")
+
+    await bus.publish_all([fact(7), fact(8)])
+    await bus.publish_all([fact(number) for number in range(MANY)])
+    await bus.publish_all([fact(number) for number in range(MANY)])
+    await bus.publish_all([fact(MANY)])
+    async with bus.read(topology.FACTS, f"{ROOT}.facts.3.>", after=0) as reading:
+        read = [int(body) for body in bodies(await read_all(reading, MANY + 1))]
+    assert read == [7, 8, *(number for number in range(MANY) if number not in (7, 8)), MANY]
 
 
 async def test_a_paused_owner_cannot_publish_after_its_partition_was_taken(bus: Bus) -> None:

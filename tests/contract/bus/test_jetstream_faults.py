@@ -20,9 +20,8 @@ from bus.errors import Malformed, Refused, StreamRecreated, Unavailable, WrongSe
 from bus.jetstream import Credentials, JetStreamBus, newest, provision, pushing
 from bus.jetstream.connection import Connection
 from bus.jetstream.incoming import JetStreamDelivery, stored
-from bus.jetstream.keyvalue import EXPECTED
 from bus.jetstream.lookup import Last, last
-from bus.jetstream.publishing import PendingPublish
+from bus.jetstream.publishing import EXPECTED, PendingPublish
 from bus.jetstream.pushing import SILENCE, PushConsumer
 from bus.port import KeyValueEntry, Outgoing
 from bus.topology import FACTS, GROUPS, Queue
