@@ -115,6 +115,9 @@ def take(
         if believe and alert.status == "resolved" and state.waits and not _late_resolved(state, alert, at):
             # Only its absence was known, which is never believed; now it is said.
             return _ended(state, alert, at, opinion, believe=True), AlertOutcome.TAKEN
+        if alert.status == "resolved" and state.opened and _began_after(alert.starts_at, state.resolved_at):
+            # Its firing never came: what was proven of the recovery before it counts no more.
+            return _ended(state, alert, at, opinion, believe=believe), AlertOutcome.TAKEN
         return _heartbeat(state, alert, at), AlertOutcome.REPEATED
     if alert.status == "firing":
         if _late_firing(state, alert, at):

@@ -176,3 +176,14 @@ def test_two_targets_of_one_alert_have_two_keys() -> None:
     other = state.model_copy(update={"target": "cluster/east"})
     assert state.key != other.key
     assert other.opinion == AlertOpinion("am", "am", "cluster/east")
+
+
+@pytest.mark.parametrize("believe", [False, True])
+def test_the_end_of_an_episode_that_was_never_posted_begins_the_recovery_anew(believe: bool) -> None:
+    """The bus was away while it fired again; the group is posted for another alert."""
+    before, _ = fold((alert(starts=0), 1), (resolved(starts=0, ends=10), 11), believe=believe)
+    before = before.model_copy(update={"confirmed": True})
+    state, fate = take(before, Alert.read(resolved(starts=14, ends=18)), moment(19), opinion=SHOP, believe=believe)
+    assert (fate, state.changed_at, state.confirmed) == (AlertOutcome.TAKEN, moment(19), believe)
+    again, fate = take(state, Alert.read(resolved(starts=0, ends=10)), moment(20), opinion=SHOP, believe=believe)
+    assert (fate, again) == (AlertOutcome.REPEATED, state)
