@@ -111,7 +111,8 @@ class Publisher:
         return results
 
     async def send_together(self, posts: Sequence[PendingPublish]) -> list[int | Refused]:
-        """The same; many of one stream go as batches where that takes less. What is refused as one goes by itself."""
+        """The same; many of one stream go as batches where that takes less. A batch that is refused is sent again, each
+        message alone."""
         results: list[int | Refused] = []
         for chunk in chunks(posts):
             results += await (self._sent_best(chunk) if _may_be_batch(chunk) else self.send(chunk))

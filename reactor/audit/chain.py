@@ -131,7 +131,7 @@ class ChainWriter:
         return True
 
     def _linked(self, entry: ChainEntry, newest: Head) -> tuple[bytes, Head]:
-        """Give the record as it stands behind the newest one, and what is the newest with it."""
+        """Give the record with its place behind the newest one, and what is the newest with it."""
         link = ChainLink(number=newest.number + 1, previous=newest.hash, previous_at=newest.at)
         if self._signer is not None:
             link = self._signer.signed(str(self._partition), link)

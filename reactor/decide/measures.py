@@ -1,4 +1,4 @@
-"""How the groups of this process stand, as gauges: for as long as it is so, and no longer."""
+"""The state of the groups of this process as gauges: for as long as it is so, and no longer."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from reactor.demo import scene
 from reactor.demo.demo_world import DemoWorld
 
 _COLUMNS = 74
-"""Of a command's line: behind it stand two blanks before it, and a backslash."""
+"""Of a command's line, without the two blanks before it and the backslash at its end."""
 
 
 def hints(built: DemoWorld, receiver_url: str) -> str:
