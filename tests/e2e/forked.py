@@ -11,22 +11,14 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from multiprocessing import forkserver, get_context
+from multiprocessing import get_context
 from multiprocessing.context import ForkServerProcess
 from pathlib import Path
-from typing import Any
 
 from reactor.runtime.failpoints import ENVIRONMENT
 
 FORKS = get_context("forkserver")
 FORKS.set_forkserver_preload(["tests.e2e.preloaded"])
-
-
-def share_forks() -> None:
-    """Start the process that forks: processes that are forked from this one use it, too, where each would start one."""
-    server: Any = forkserver._forkserver
-    server.ensure_running()
-    server.ensure_running = lambda: None  # it would wait for a child, and to them this one is none
 
 
 class Forked:
