@@ -56,6 +56,22 @@ async def test_each_rule_has_all_states_and_counts_its_objects(measures: Measure
     assert series("reactor_failed_over") == {("web",): 1}
 
 
+async def test_what_changes_one_after_the_other_adds_up_as_if_it_were_measured_anew(measures: Measures) -> None:
+    held = Holding("NoHealthySecondary", "none", at(1))
+    groups = [group(HOME, object=f"{number}") for number in range(6)]
+    for number in (0, 3, 5):
+        groups[number] = group(AWAY, object=f"{number}", held=held if number else None)
+        await measures.take(groups, RULES)
+    del groups[3]
+    groups[-1] = group(HOME, object="5")
+    await measures.take(groups, RULES)
+    kept = {name: series(f"reactor_{name}") for name in ("rule_state", "failed_over", "held", "targets")}
+    await Measures().take(groups, RULES)
+    assert kept == {name: series(f"reactor_{name}") for name in kept}
+    assert kept["failed_over"] == {("web",): 1}
+    assert kept["held"] == {}
+
+
 async def test_a_hold_that_is_over_and_a_rule_that_is_no_more_leave_nothing_behind(measures: Measures) -> None:
     await measures.take([group(AWAY, held=Holding("Paused", "ann", at(1)))], RULES)
     await measures.take([group(HOME)], RULES)
