@@ -239,8 +239,8 @@ class Republisher(Generic[Said]):
         while True:
             await self._away.wait()
             await self._clock.sleep(RETRY_SECONDS)
-            if any(entry.telling for entry in self._entries.values()):
-                continue
+            while any(entry.telling for entry in self._entries.values()):
+                await self._clock.sleep(RETRY_SECONDS)  # what was said meanwhile is owed also where the bus took this
             owed = [(entry, seen(entry.key)) for entry in self._entries.values() if not entry.due_at]
             first = next(((entry, until) for entry, until in owed if until is not None), None)
             if first is None:

@@ -13,8 +13,8 @@ import pytest
 from bus.messages import Route
 from reactor.runtime.clock import Clock
 from reactor.runtime.errors import Retryable
-from reactor.sources.republisher import LONG_AGO, Republisher, gather
-from tests.clock import HandClock
+from reactor.sources.republisher import LONG_AGO, RETRY_SECONDS, Republisher, gather
+from tests.clock import HandClock, on_virtual_time, virtual_clock
 
 GONE = Route(
     cluster="east", kind="TrafficSplit", namespace="shop", name="a", exists=False,
@@ -128,3 +128,27 @@ async def test_when_the_bus_has_lost_facts_all_that_stands_is_told_again_at_once
         await asyncio.gather(task, return_exceptions=True)
     assert all(one.observed_at < before for one in bus.taken), "dated when it was seen"
     assert not wakers
+
+
+def test_what_is_said_while_the_bus_takes_its_time_is_told_as_soon_as_it_has_taken_that() -> None:
+    """Not with the next repeat, which may be seconds away."""
+    taken: list[tuple[str, float]] = []
+    slow = {"slow": 1.0, "slower": 1.3}
+
+    async def tell(route: Route) -> None:
+        await asyncio.sleep(slow.get(route.name, 0))
+        taken.append((route.name, asyncio.get_running_loop().time()))
+
+    async def said() -> None:
+        standing = Republisher(tell, virtual_clock(), period_seconds=30)
+        keeping = asyncio.create_task(standing.keep(lambda: LONG_AGO))
+        await asyncio.sleep(0)
+        for names in (("slow", "slower"), ("next",)):
+            await gather(standing.say(name, GONE.model_copy(update={"name": name}), changed=True) for name in names)
+        await asyncio.sleep(10)
+        keeping.cancel()
+        await asyncio.gather(keeping, return_exceptions=True)
+
+    on_virtual_time(said())
+    assert [name for name, _ in taken] == ["slow", "slower", "next"]
+    assert taken[2][1] - taken[1][1] <= RETRY_SECONDS
