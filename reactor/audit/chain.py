@@ -26,8 +26,9 @@ from reactor.runtime.slices import sliced
 RECORD_MAX = 900_000
 """Bytes. A server takes a million; a record that is larger is kept without its state, and cannot be replayed."""
 FACTS_MAX = 100
-BATCH_MAX = 100
-"""Records that are stored together: the server writes them to its disk at once, and answers once."""
+BATCH_MIN, BATCH_MAX = 5, 100
+"""Records that are stored together: the server writes them to its disk at once, and answers once. Of fewer, each by
+itself costs it no more: a batch has a store of its own there."""
 BATCH_BYTES_MAX = 512 << 10
 PAUSE_AFTER = 25
 """Records that are put into words between two pauses of the loop: some 5 ms."""
@@ -106,7 +107,7 @@ class ChainWriter:
         """Write the next records, in this order. Raises Refused where another has written, Unavailable."""
         for start in range(0, len(entries), BATCH_MAX):
             some = entries[start : start + BATCH_MAX]
-            if len(some) == 1 or not await self._written_together(some):
+            if len(some) < BATCH_MIN or not await self._written_together(some):
                 for entry in some:
                     await self.write(entry)
 

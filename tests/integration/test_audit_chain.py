@@ -176,11 +176,12 @@ async def test_records_that_are_written_together_are_one_chain(bus: JetStreamBus
     owner, former = ChainWriter(bus, 3), ChainWriter(bus, 3)
     await owner.load(Head())
     await former.load(Head())
-    await owner.write_all([entry(5), entry(6), entry(7)])
+    await owner.write_all([entry(number) for number in range(5, 11)])
     with pytest.raises(Refused):
-        await former.write_all([entry(8), entry(9)])
-    await owner.write_all([entry(10), entry(5), entry(11)])  # one of them is stored already
-    assert owner.head.number == 10
+        await former.write_all([entry(number) for number in range(11, 17)])
+    again = [entry(number) for number in (17, 18, 5, 19, 20)]  # one of them is stored already
+    await owner.write_all(again)
+    assert owner.head.number == 15
     assert await broken(bus) == []
 
 
@@ -188,10 +189,11 @@ async def test_a_batch_whose_answer_was_lost_is_found(bus: JetStreamBus) -> None
     owner, again = ChainWriter(bus, 3), ChainWriter(bus, 3)
     await owner.load(Head())
     await again.load(Head())
-    await owner.write_all([entry(5), entry(6)])
-    await again.write_all([entry(5), entry(6)])  # as it was sent before
-    await again.write(entry(7))
-    assert again.head.number == 8
+    sent = [entry(number) for number in range(5, 10)]
+    await owner.write_all(sent)
+    await again.write_all(sent)
+    await again.write(entry(10))
+    assert again.head.number == 11
     assert await broken(bus) == []
 
 
@@ -200,9 +202,9 @@ async def test_a_stream_that_takes_no_batches_gets_each_by_itself(bus: JetStream
     await bus.connection.api(f"STREAM.UPDATE.{DECISIONS.name}", {**config, "allow_atomic": False})
     owner = ChainWriter(bus, 3)
     await owner.load(Head())
-    await owner.write_all([entry(5), entry(6), entry(7)])
-    await owner.write_all([entry(8), entry(9)])
-    assert owner.head.number == 10
+    await owner.write_all([entry(number) for number in range(5, 11)])
+    await owner.write_all([entry(number) for number in range(11, 17)])
+    assert owner.head.number == 17
     assert await broken(bus) == []
 
 
