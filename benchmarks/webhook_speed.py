@@ -22,7 +22,7 @@ from bus.subjects import ROOT
 from bus.topology import DECISIONS
 from reactor.runtime.clock import Clock
 
-POSTS = 300
+POSTS = 200
 """In each of the two halves, each of another route."""
 ROUTES = 2 * POSTS
 A_SECOND = 500
