@@ -51,7 +51,7 @@ from rules.kinds.quorum.kind import QuorumRule, judge_of
 
 log = logging.getLogger(__name__)
 
-CATCH_UP = timedelta(milliseconds=20)
+CATCH_UP = timedelta(milliseconds=5)
 """So soon it is asked again whether all is known while something waits for that, and then half as often each time."""
 CATCH_UP_MAX = timedelta(milliseconds=500)
 """Many partitions may wait for one router's work; a fact that comes is taken at once all the same."""
