@@ -17,6 +17,7 @@ from bus.messages import RefreshRequest, WantedReply, WantedRequest
 from reactor.decide.refreshing import Refresher
 from reactor.execute.cancellation import FRESH
 from reactor.runtime.clock import Clock
+from reactor.sources.refresh import AHEAD_SECONDS_MAX
 from rules.engine.evidence import Confirmation
 from rules.engine.groups import GroupStore
 
@@ -24,6 +25,7 @@ log = logging.getLogger(__name__)
 
 ANSWER_WITHIN = timedelta(seconds=4)
 """No answer is a no for now: the executor waits a little longer, and then the action is asked for again."""
+AHEAD_MAX = timedelta(seconds=AHEAD_SECONDS_MAX)
 LOOK = 0.25
 """So often, in seconds, the sources are asked again; each decision of the partition is looked at as it is made."""
 
@@ -50,7 +52,10 @@ class Questions:
         except ValidationError as error:
             log.warning("a refresh request cannot be read: %s", error.errors(include_url=False)[0]["msg"])
             return
-        await self._refresher.ask(self._group_store().ask(judge, wanted.not_before, self._clock.now()))
+        now = self._clock.now()
+        not_before = min(wanted.not_before, now + AHEAD_MAX)
+        await self._clock.sleep(max((not_before - now).total_seconds(), 0))
+        await self._refresher.ask(self._group_store().ask(judge, not_before, self._clock.now()))
 
     async def answer(self, body: bytes) -> bytes | None:
         """Give a WantedReply; None: there is no evidence from after the question."""

@@ -83,7 +83,10 @@ def advance(rule: QuorumRule, group: QuorumGroup, _shared_group: QuorumGroup | N
         moved = said.healthy_percent is not None and abs(percent - said.healthy_percent) >= PERCENT_POINTS
         if not answers and not moved and now < _again_at(rule, said):
             return with_state(group, said=replace(said, since=since, proven_until=proven_until))
-    return with_state(group, said=Judgement(status, detail, now, since, proven_until, healthy_percent=percent))
+    last = said.wanted_until or said.wanted_from if said is not None else None
+    wanted = last if last is not None and last > proven_until else None
+    judgement = Judgement(status, detail, now, since, proven_until, wanted, percent, wanted)
+    return with_state(group, said=judgement)
 
 
 def judge_of(source: str) -> tuple[str, str]:
@@ -94,11 +97,15 @@ def judge_of(source: str) -> tuple[str, str]:
 def asked(rule: QuorumRule, group: QuorumGroup, moment: datetime) -> tuple[QuorumGroup, list[tuple[str, str, str]]]:
     """Note that the judgement is wanted by what is seen at this moment or later.
 
-    Gives the sources, targets and signals of the looks that are missing for that.
+    Each moment that was asked for is answered as soon as it is proven: who asks again and again, by a clock that is
+    ahead of those of the members' sources, would get no answer if only the last one were. Gives the sources, targets
+    and signals of the looks that are missing.
     """
-    if group.state.said is None:
+    said = group.state.said
+    if said is None:
         return group, []
-    wanted_from = max(moment, group.state.said.wanted_from or moment)
+    wanted_from = min(moment, said.wanted_from or moment)
+    wanted_until = max(moment, said.wanted_until or said.wanted_from or moment)
     missing = [
         (signal.source, target, name)
         for target, member in group.members.items()
@@ -106,7 +113,7 @@ def asked(rule: QuorumRule, group: QuorumGroup, moment: datetime) -> tuple[Quoru
         for name, signal in member.signals.items()
         if signal.source and not signal.proves(moment)
     ]
-    return with_state(group, said=replace(group.state.said, wanted_from=wanted_from)), missing
+    return with_state(group, said=replace(said, wanted_from=wanted_from, wanted_until=wanted_until)), missing
 
 
 def _without_deleted(group: QuorumGroup) -> QuorumGroup:

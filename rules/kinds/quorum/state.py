@@ -22,9 +22,11 @@ class Judgement:
     proven_until: datetime | None = None
     """Until when its members' words prove it."""
     wanted_from: datetime | None = None
-    """It was asked for what the members show at this moment or later, and has not said it yet."""
+    """It was asked for what the members show at this moment or later, and has not said it yet: the first of these."""
     healthy_percent: float | None = None
     """How many of its members are Healthy; None: said by a version that did not count."""
+    wanted_until: datetime | None = None
+    """The last of these; None: there is one at most."""
 
 
 @dataclass(frozen=True, slots=True)

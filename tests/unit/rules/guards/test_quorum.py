@@ -168,6 +168,22 @@ def test_a_quorum_that_is_asked_asks_its_members_and_says_its_judgement_again_by
     assert judgement(speaker, 13, watched("a-1", "Healthy", 13, 0)) is None
 
 
+def test_a_quorum_that_is_asked_again_and_again_by_a_clock_that_is_ahead_answers_each_time() -> None:
+    """Whoever asks is a second ahead of the members' source: what was asked for last is never seen yet."""
+    speaker = Speaker()
+    judgement(speaker, 0, *(watched(name, "Healthy", 0, 0) for name in ("a-0", "a-1")))
+    proven = []
+    for second in range(10, 15):
+        speaker.group, _ = asked(speaker.rule, speaker.group, at(second + 1))
+        looks = [watched(name, "Healthy", second, 0) for name in ("a-0", "a-1")]
+        if said := judgement(speaker, second, *looks):
+            assert said.valid_seconds is not None
+            proven.append(second + said.valid_seconds)
+    assert proven == [11, 12, 13, 14]  # what was asked for in the second before
+    assert judgement(speaker, 15, *(watched(name, "Healthy", 15, 0) for name in ("a-0", "a-1"))) is not None
+    assert judgement(speaker, 16, *(watched(name, "Healthy", 16, 0) for name in ("a-0", "a-1"))) is None
+
+
 def test_members_that_are_deleted_leave_at_once() -> None:
     """Five nodes that are renewed every hour."""
     speaker = Speaker()
