@@ -87,7 +87,11 @@ def _observation(rule: Rule, group: Group, fact: Observation, now: datetime, rea
     if last is not None and at <= last.observed_at:
         return group  # older, or the same again: a bus may say everything twice
     stale_at = at + timedelta(seconds=fact.stale_seconds) if fact.stale_seconds is not None else None
-    valid_until = at + timedelta(seconds=fact.valid_seconds) if fact.valid_seconds is not None else None
+    valid_until = None
+    if fact.valid_seconds is not None:
+        # What is proven up to a moment before it was said is dated by those who looked, not by who said it.
+        valid = timedelta(seconds=fact.valid_seconds)
+        valid_until = min(fact.observed_at + valid, at + max(valid, timedelta(0)))
     percent = fact.healthy_percent
     if percent is None and last is not None and fact.status is Health.UNKNOWN:
         percent = last.healthy_percent  # not seen now: it counts as it was seen last

@@ -85,7 +85,7 @@ def values(name: str, annotation: Any, metadata: list[Any]) -> st.SearchStrategy
 
 
 @pytest.mark.parametrize("kind", MESSAGES, ids=lambda kind: kind.__name__)
-@settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())
 def test_a_message_comes_back_as_it_went_in(kind: type[Message], data: st.DataObject) -> None:
     message = data.draw(messages(kind))

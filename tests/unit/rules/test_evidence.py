@@ -220,6 +220,14 @@ def test_a_repeat_that_was_last_seen_long_before_proves_no_more_than_that() -> N
     assert moves(rule(), *STANDS, BAD, *repeats) == []
 
 
+def test_what_is_said_by_a_clock_that_is_ahead_proves_what_those_who_looked_have_dated() -> None:
+    """As a Quorum's, in a process whose clock is a second ahead: its members were seen at 15.5, by another clock."""
+    said = look("a", "Unhealthy", 17, 5, heard=16, valid_seconds=-1.5)
+    assert moves(rule(), *STANDS, BAD, said, look("b", "Healthy", 16, 0)) == [(16, AWAY)]
+    vouched = look("a", "Unhealthy", 14, 5, heard=13, valid_seconds=1.5)  # until 14.5, by the reader's clock
+    assert moves(rule(), *STANDS, BAD, vouched, look("b", "Healthy", 16, 0)) == []
+
+
 # --- silence and the way back --------------------------------------------------------------------------------------
 
 

@@ -269,7 +269,7 @@ def test_what_a_reader_decides_is_in_a_home_to_which_the_fact_goes(rules: RuleSe
                 assert stirred or routing.home(name, kind_of(rule).scope(rule, object_)) in homes
 
 
-@settings(max_examples=1000, deadline=None)
+@settings(max_examples=400, deadline=None)
 @given(patterns(), targets)
 def test_an_index_finds_every_pattern_that_fits(pattern: str, target: str) -> None:
     found = Index([(pattern_of(pattern), pattern)]).find(target.split("/"))

@@ -230,7 +230,7 @@ FAILURES = st.lists(
 
 
 @given(fleets(), FAILURES)
-@settings(max_examples=600)
+@settings(max_examples=300)
 @pytest.mark.long
 def test_no_fleet_loses_or_gains_a_copy_or_breaks_a_constraint_that_stood(fleet: Fleet, failures: Any) -> None:
     judged(fleet, [make(name, status, at=second) for make, name, status, second in failures])

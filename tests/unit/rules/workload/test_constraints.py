@@ -151,7 +151,7 @@ def stands(one: dict[str, Any], names: set[str], fleet_: dict[str, ClusterState]
 
 
 @given(st.data())
-@settings(max_examples=600)
+@settings(max_examples=300)
 def test_no_fleet_and_no_constraint_is_landed_in_a_way_that_breaks_it(data: Any) -> None:
     fleet_ = drawn_clusters(data)
     spread = drawn_constraints(data)
