@@ -52,8 +52,10 @@ class Log:
 
     def seen(self, message_id: str, now: datetime) -> int | None:
         """Give the sequence of a message that was stored with this id within the duplicate window."""
-        self.ids = {one: seen for one, seen in self.ids.items() if now - seen[1] < DUPLICATE_WINDOW}
-        return self.ids[message_id][0] if message_id in self.ids else None
+        while self.ids and now - self.ids[oldest := next(iter(self.ids))][1] >= DUPLICATE_WINDOW:
+            del self.ids[oldest]
+        found = self.ids.get(message_id)
+        return found[0] if found is not None and now - found[1] < DUPLICATE_WINDOW else None
 
     def under(self, pattern: str, after: int = 0) -> list[Delivery]:
         first = max(after + 1, next(iter(self.messages), self.sequence + 1))
