@@ -342,7 +342,7 @@ class Partition:
 
     def _is_prompt(self, delivery: Delivery) -> bool:
         """Facts that were long on their way may be half a story: the rest comes behind them."""
-        return self._shared.clock.on_the_bus() - delivery.stored_at <= FRESH
+        return self._shared.clock.now() - delivery.stored_at <= FRESH
 
     def _runs_out(self, now: datetime) -> bool:
         """Whether a window is over by now: what speaks against it may not have come yet."""

@@ -68,10 +68,6 @@ class Clock:
         """
         return max(map(abs, self._span()))
 
-    def on_the_bus(self) -> datetime:
-        """The latest moment that it may be by the bus's clock, as far as that was measured."""
-        return self.now() + timedelta(seconds=self._span()[1])
-
     def _span(self) -> tuple[float, float]:
         if self._apart is None:
             return 0.0, 0.0

@@ -86,13 +86,6 @@ async def test_the_bound_of_the_skew_is_what_was_measured_and_grows_by_drift_unt
     assert clock.skew_seconds == pytest.approx(5.1), "a clock was set"
 
 
-async def test_the_moment_by_the_clock_of_the_bus_is_the_latest_that_it_may_be() -> None:
-    clock = HandClock()
-    assert clock.on_the_bus() == clock.now()
-    clock.measured(timedelta(seconds=-0.5), timedelta(seconds=0.1))
-    assert (clock.on_the_bus() - clock.now()).total_seconds() == pytest.approx(-0.4)
-
-
 def test_time_in_which_the_machine_was_suspended_has_passed(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = Clock()
     before, started = clock.now(), clock.monotonic()
