@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 from typing import Any, cast
 
@@ -12,21 +14,26 @@ import pytest
 import yaml
 
 from bus.messages import Cluster as ClusterFact
-from bus.messages import Health, WorkloadCopy, Zones
+from bus.messages import Health, Observation, RefreshRequest, WorkloadCopy, Zones
+from bus.subjects import refresh
+from bus.testing.memory import MemoryBus
 from reactor.clients.clusters import Clusters
+from reactor.clients.list_page import ListPage
 from reactor.runtime.clock import Clock
-from reactor.settings.server_settings import ClusterSettings as ClusterSettings
-from reactor.sources.kubernetes import lease_watch, node_watch, workload_watch
+from reactor.settings.server_settings import ClusterSettings
+from reactor.sources.kubernetes import endpoints_watch, lease_watch, node_watch, workload_watch
 from reactor.sources.probes import cluster_probe
+from reactor.sources.refresh import RefreshRequests
 from reactor.sources.source_context import SourceContext
 from reactor.sources.source_context import scheduler as new_scheduler
-from rules.rulefile.sources import ClusterProbe, CustomKind, LeaseWatch, NodeWatch, WorkloadWatch
+from rules.rulefile.sources import ClusterProbe, CustomKind, EndpointsWatch, LeaseWatch, NodeWatch, WorkloadWatch
 from tests.contract.kube.objects import Widgets, deployment
 from tests.integration.sources.conftest import Heard, Running, running
 from tests.kube.api import Api
 
 __all__ = ["running"]
 LEASES = "coordination.k8s.io/v1"
+SLICES = "discovery.k8s.io/v1"
 
 
 @pytest.fixture
@@ -85,6 +92,47 @@ async def test_a_renewed_lease_is_a_heartbeat(kube: Api, world: SourceContext, h
         await kube.patch(kube.path("leases", "member1", LEASES), renewed)
         await heard.status("cluster/member1", Health.HEALTHY)
         await heard.status("cluster/member1", Health.UNKNOWN)
+
+
+async def _answered(heard: Heard, target: str, moment: datetime) -> Observation:
+    """What is said of the target as of this moment or later."""
+    await heard.until(lambda: (last := heard.last(target)) is not None and last.observed_at >= moment)
+    last = heard.last(target)
+    assert last is not None
+    return last
+
+
+async def test_few_services_are_read_alone_and_found_as_the_watch_has_shown_them(
+    kube: Api, world: SourceContext, heard: Heard, running: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for service, ready in (("cart", False), ("checkout", True)):
+        await kube.post(kube.path("endpointslices", group=SLICES), {
+            "apiVersion": SLICES, "kind": "EndpointSlice", "addressType": "IPv4",
+            "metadata": {"name": f"{service}-1", "labels": {"kubernetes.io/service-name": service}},
+            "endpoints": [{"addresses": ["10.0.0.1"], "conditions": {"ready": ready}}],
+        })  # fmt: skip
+    cart, checkout = (f"service/here/{kube.namespace}/{name}" for name in ("cart", "checkout"))
+    api, bus, paths = await world.clusters.get("here"), MemoryBus(world.clock.now), list[str]()
+    page = api.page
+
+    async def noted(path: str, query: Mapping[str, str]) -> ListPage:
+        paths.append(path)
+        return await page(path, query)
+
+    monkeypatch.setattr(api, "page", noted)
+    asked = replace(world, requests=RefreshRequests(bus, world.clock).hear)
+    source = EndpointsWatch(name="ends", kind="EndpointsWatch", cluster="here")
+    async with running(endpoints_watch.run(source, asked)):
+        await heard.status(cart, Health.UNHEALTHY)
+        await heard.status(checkout, Health.HEALTHY)
+        paths.clear()
+        moment = world.clock.now()
+        request = RefreshRequest(targets=(cart, checkout), not_before=moment)
+        await bus.notify(refresh("ends"), request.model_dump_json().encode())
+        for target, status in ((cart, Health.UNHEALTHY), (checkout, Health.HEALTHY)):
+            said = await _answered(heard, target, moment)
+            assert said.status is status
+    assert paths == [kube.path("endpointslices", group=SLICES)]
 
 
 async def test_a_deployments_status_is_read_as_its_controller_writes_it(
