@@ -302,7 +302,7 @@ def _may_be_batch(posts: Sequence[PendingPublish]) -> bool:
 def _as_batch(posts: Sequence[PendingPublish], name: str) -> Sequence[PendingPublish]:
     """The same messages as one batch of this name, which the last one commits."""
     batch = [
-        replace(post, headers={**post.headers, BATCH: name[-BATCH_NAME_MAX:], f"{BATCH_SEQUENCE}": f"{number}"})
+        replace(post, headers={**post.headers, BATCH: name[-BATCH_NAME_MAX:], BATCH_SEQUENCE: str(number)})
         for number, post in enumerate(posts, 1)
     ]
     batch[-1] = replace(batch[-1], headers={**batch[-1].headers, BATCH_COMMIT: "1"})

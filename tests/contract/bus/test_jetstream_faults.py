@@ -18,6 +18,7 @@ from bus import subjects, topology
 from bus.embedded import EmbeddedServer
 from bus.errors import Malformed, Refused, StreamRecreated, Unavailable, WrongServer
 from bus.jetstream import Credentials, JetStreamBus, newest, provision, pushing
+from bus.jetstream.batch_choice import BatchChoice
 from bus.jetstream.connection import Connection
 from bus.jetstream.incoming import JetStreamDelivery, stored
 from bus.jetstream.lookup import Last, last
@@ -427,6 +428,38 @@ async def test_a_cluster_of_three_goes_on_when_its_leader_is_killed(tmp_path: Pa
             await members[int(leader[1:])].kill()
             await bus.publish_all([fact(number) for number in range(20)])
             assert sorted(bodies(await read_all(reading, 10))) == sorted(b"%d" % number for number in range(10, 20))
+
+
+async def test_batches_on_a_cluster_that_loses_its_leader_are_stored_once_and_in_order(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(BatchChoice, "next", lambda _: True)
+    publishers, rounds, size = 6, 20, 40
+    async with (
+        cluster(tmp_path) as members,
+        JetStreamBus.connect([member.url for member in members], name="test", patience=timedelta(seconds=30)) as bus,
+    ):
+        await provision_when_elected(bus)
+        leader = (await bus.connection.api(f"STREAM.INFO.{FACTS.name}", {}))["cluster"]["leader"]
+        begun = asyncio.Event()
+
+        async def publish(publisher: int) -> None:
+            for number in range(rounds):
+                first = (publisher * rounds + number) * size
+                await bus.publish_all([fact(first + place) for place in range(size)])
+                if number == 1:
+                    begun.set()
+
+        async def lose_the_leader() -> None:
+            await begun.wait()
+            await members[int(leader[1:])].kill()
+
+        await asyncio.gather(lose_the_leader(), *(publish(publisher) for publisher in range(publishers)))
+        async with bus.read(FACTS, subjects.facts(3), after=0) as reading:
+            read = [int(body) for body in bodies(await read_all(reading, publishers * rounds * size))]
+    for publisher in range(publishers):
+        own = range(publisher * rounds * size, (publisher + 1) * rounds * size)
+        assert [number for number in read if number in own] == list(own)
 
 
 async def provision_when_elected(bus: JetStreamBus) -> None:
