@@ -69,6 +69,7 @@ class _Entry(Generic[Said]):
     telling: bool = False
     told_at: float = -inf  # when it was last told, or is being told, on the clock's monotonic time
     told_of: datetime = LONG_AGO  # as of when
+    known_until: datetime = LONG_AGO  # to be told: until when the source knows it to be so, beyond what was found
 
 
 class Republisher(Generic[Said]):
@@ -130,7 +131,7 @@ class Republisher(Generic[Said]):
             entry = self._entries[key] = _Entry(key, fact, look.ended, look.ended)
         elif changed or entry.once or not unbroken:
             entry.since = entry.seen_at = look.ended
-            entry.due_at = 0
+            entry.due_at, entry.known_until = 0, LONG_AGO
         if due:
             entry.due_at = 0
         entry.fact, entry.seen_at, entry.once = fact, max(entry.seen_at, look.began), False
@@ -148,6 +149,7 @@ class Republisher(Generic[Said]):
         now = self._clock.now()
         entry = self._entries.setdefault(key, _Entry(key, fact, now, now))
         entry.fact, entry.since, entry.seen_at, entry.due_at, entry.once = fact, now, now, 0, True
+        entry.known_until = LONG_AGO
         await self._soon(entry)
 
     def forget(self, key: str) -> None:
@@ -269,6 +271,7 @@ class Republisher(Generic[Said]):
             self._away.set()
 
     async def _told(self, entry: _Entry[Said], seen: datetime = LONG_AGO) -> None:
+        entry.known_until = max(entry.known_until, seen)
         if entry.telling:
             return  # the call that tells it already tells the newest as well
         entry.telling = True
@@ -277,8 +280,8 @@ class Republisher(Generic[Said]):
                 # Before the first await, so that what is said meanwhile is due again.
                 entry.told_at = self._clock.monotonic()
                 entry.due_at = entry.told_at + self._period
-                entry.told_of = max(entry.seen_at, seen)
-                await self._tell(_dated(entry, seen))
+                entry.told_of = max(entry.seen_at, entry.known_until)
+                await self._tell(_dated(entry))
                 self._refused = False
                 self._away.clear()
         except Retryable as error:
@@ -293,8 +296,8 @@ class Republisher(Generic[Said]):
             del self._entries[entry.key]
 
 
-def _dated(entry: _Entry[Said], seen: datetime) -> Said:
-    dates = {"observed_at": max(entry.seen_at, seen)}
+def _dated(entry: _Entry[Said]) -> Said:
+    dates = {"observed_at": max(entry.seen_at, entry.known_until)}
     if isinstance(entry.fact, Observation):
         dates["since"] = entry.since
     return entry.fact.model_copy(update=dates)

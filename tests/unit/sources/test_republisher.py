@@ -11,6 +11,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from bus.messages import Route
+from reactor.clients.changes import ReadInterval
 from reactor.runtime.clock import Clock
 from reactor.runtime.errors import Retryable
 from reactor.sources.republisher import LONG_AGO, RETRY_SECONDS, Republisher, gather
@@ -152,3 +153,49 @@ def test_what_is_said_while_the_bus_takes_its_time_is_told_as_soon_as_it_has_tak
     on_virtual_time(said())
     assert [name for name, _ in taken] == ["slow", "slower", "next"]
     assert taken[2][1] - taken[1][1] <= RETRY_SECONDS
+
+
+def test_each_who_asks_while_an_answer_is_told_gets_the_look_that_was_asked_for() -> None:
+    """Many groups share a secondary and fail one after the other: each asks for a look from after its own failure."""
+    taken: list[datetime] = []
+
+    async def tell(route: Route) -> None:
+        await asyncio.sleep(0.01)
+        taken.append(route.observed_at)
+
+    async def asked() -> list[datetime]:
+        clock = virtual_clock()
+        standing = Republisher(tell, clock, period_seconds=30)
+        await standing.say("shared", GONE, changed=True)
+        moments, asking = [], []
+        for _ in range(8):
+            await asyncio.sleep(0.003)
+            moments.append(clock.now())
+            asking.append(asyncio.create_task(standing.ask(["shared"], moments[-1], lambda _: clock.now())))
+        await asyncio.gather(*asking)
+        return moments
+
+    moments = on_virtual_time(asked())
+    assert taken[-1] >= moments[-1], "the last answer is from before the last question"
+
+
+def test_what_is_otherwise_now_is_not_dated_by_what_was_known_of_how_it_was() -> None:
+    told: list[tuple[bool, datetime]] = []
+
+    async def tell(route: Route) -> None:
+        await asyncio.sleep(0.01)
+        told.append((route.exists, route.observed_at))
+
+    async def changed() -> datetime:
+        clock = virtual_clock()
+        standing = Republisher(tell, clock, period_seconds=30)
+        await standing.say("a", GONE, changed=True)
+        answering = asyncio.create_task(standing.ask(["a"], clock.now(), lambda _: clock.now() + timedelta(seconds=9)))
+        await asyncio.sleep(0.005)
+        there = GONE.model_copy(update={"exists": True})
+        look = ReadInterval(clock.now(), clock.now())
+        await asyncio.gather(answering, standing.say("a", there, changed=True, look=look))
+        return look.ended
+
+    seen = on_virtual_time(changed())
+    assert told[-1] == (True, seen)
