@@ -2,7 +2,8 @@
 page says, and the copy does what the example is for. What is forgotten is named by a test of the house.
 
 tests/house/walks has the examples: new files whole, and lines before, after or instead of a line of a file that is
-there.
+there. Each walk copies the repository and runs its scripts; one of them, the probe's, is done in `make test`, all others
+in `make prove`.
 """
 
 from __future__ import annotations
@@ -142,6 +143,7 @@ def test_the_page_names_every_file_and_their_number(walk: str) -> None:
     assert f"tests/house/walks/{walk}.txt" in said
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("walk", WALKS)
 def test_the_page_names_every_file_that_scripts_write(walk: str, copy: Path) -> None:
     ran, said = walked(walk, copy), section(walk)
@@ -188,6 +190,7 @@ asyncio.run(main())
     assert ran("-c", program).strip() == "Healthy 1"
 
 
+@pytest.mark.long
 def test_a_carrier_gets_the_actions_of_rules_that_name_it(copy: Path) -> None:
     ran = walked("carrier", copy)
     taint = "{key: gone, effect: NoExecute}"
@@ -216,6 +219,7 @@ print(outcome.status, outcome.wrote, outcome.detail)
     assert ran("-c", program).strip() == "Done True SetTaints is in the log"
 
 
+@pytest.mark.long
 def test_a_guard_holds_with_its_reason(copy: Path) -> None:
     ran = walked("guard", copy)
     rules = rule_file(
@@ -229,6 +233,7 @@ def test_a_guard_holds_with_its_reason(copy: Path) -> None:
     assert '"at":60' in out[1]
 
 
+@pytest.mark.long
 def test_a_rule_kind_acts(copy: Path) -> None:
     ran = walked("rule_kind", copy)
     rules = rule_file(
@@ -254,6 +259,7 @@ def simulated(ran: Ran, copy: Path, rules: str, target: str = "service/a/b/c") -
     return [re.sub(r"(?<=[:,]) ", "", line) for line in out.splitlines()]
 
 
+@pytest.mark.long
 def test_an_action_is_asked_for_and_carried_out(copy: Path) -> None:
     ran = walked("action", copy)
     rules = rule_file(
@@ -306,6 +312,7 @@ UNLISTED = "rules/catalog.py"
 """Left out alone: a kind that no catalog has is none, so nothing else of it is missed."""
 
 
+@pytest.mark.long
 def test_nothing_is_forgotten_after_all_walks(copy: Path) -> None:
     for walk in WALKS:
         ran = walked(walk, copy)
@@ -313,6 +320,7 @@ def test_nothing_is_forgotten_after_all_walks(copy: Path) -> None:
     house(ran)
 
 
+@pytest.mark.long
 def test_what_is_forgotten_is_named(copy: Path) -> None:
     for walk in WALKS:
         ran = walked(walk, copy, without=[*FORGOTTEN])
@@ -320,6 +328,7 @@ def test_what_is_forgotten_is_named(copy: Path) -> None:
     assert [words for words in FORGOTTEN.values() if words not in said] == [], said
 
 
+@pytest.mark.long
 def test_a_kind_that_is_in_no_catalog_is_named(copy: Path) -> None:
     ran = walked("rule_kind", copy, without=[UNLISTED])
     assert "rules/catalog.py, _FOLDERS: announcement" in house(ran, "tests/house/test_kinds.py", status=1)

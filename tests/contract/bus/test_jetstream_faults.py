@@ -455,8 +455,7 @@ async def test_batches_on_a_cluster_that_loses_its_leader_are_stored_once_and_in
             await members[int(leader[1:])].kill()
 
         await asyncio.gather(lose_the_leader(), *(publish(publisher) for publisher in range(publishers)))
-        async with bus.read(FACTS, subjects.facts(3), after=0) as reading:
-            read = [int(body) for body in bodies(await read_all(reading, publishers * rounds * size))]
+        read = [int(body) for body in await read_when_elected(bus, publishers * rounds * size)]
     for publisher in range(publishers):
         own = range(publisher * rounds * size, (publisher + 1) * rounds * size)
         assert [number for number in read if number in own] == list(own)
@@ -471,6 +470,17 @@ async def provision_when_elected(bus: JetStreamBus) -> None:
                 await provision(bus, replicas=3)
                 provisioned = True
             except (Unavailable, WrongServer):  # the servers have not found each other yet
+                await asyncio.sleep(0.1)
+
+
+async def read_when_elected(bus: JetStreamBus, count: int) -> list[bytes]:
+    """Read from the start; a cluster that has lost its leader makes no consumers until another is chosen."""
+    async with asyncio.timeout(60):
+        while True:
+            try:
+                async with bus.read(FACTS, subjects.facts(3), after=0) as reading:
+                    return bodies(await read_all(reading, count))
+            except Unavailable:
                 await asyncio.sleep(0.1)
 
 
