@@ -2,8 +2,8 @@
 page says, and the copy does what the example is for. What is forgotten is named by a test of the house.
 
 tests/house/walks has the examples: new files whole, and lines before, after or instead of a line of a file that is
-there. Each walk copies the repository and runs its scripts; one of them, the probe's, is done in `make test`, all others
-in `make prove`.
+there. Each walk copies the repository and runs its scripts: the probe's is done in `make test`, all others in
+`make prove`.
 """
 
 from __future__ import annotations
