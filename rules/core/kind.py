@@ -135,7 +135,7 @@ class RuleKind(Generic[R, S]):
     """(rule): the rule as it counts after it has left the rule files, for as long as a group of it is kept. None: it
     counts no more."""
     forget: Callable[[R, Group[S], Callable[[str, str], bool]], Group[S]]
-    """(rule, shared group, still said): the group without what other rules, by name and cluster, have stopped to
+    """(rule, shared group, still said): the group without what other rules, by name and cluster, no longer
     say."""
     as_it_counts: Callable[[R, Group[S], Callable[[str, str], bool]], Group[S]]
     """(rule, stored group, taken): without the signals that other rules take now, by target and name."""
