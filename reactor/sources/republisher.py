@@ -21,6 +21,7 @@ from bus.messages import Message, Observation
 from reactor.clients.changes import ReadInterval
 from reactor.runtime.clock import Clock
 from reactor.runtime.errors import Retryable
+from reactor.sources.wanted_looks import WantedLooks
 
 TICKS_PER_PERIOD = 6  # what is due is looked for so often: at most a sixth of the period late
 TICK_SECONDS_MAX = 5.0
@@ -84,8 +85,7 @@ class Republisher(Generic[Said]):
         self._clock = clock
         self._period = period_seconds
         self._entries: dict[str, _Entry[Said]] = {}
-        self._wanted: dict[str, datetime] = {}
-        """Keys of which a look at this moment or later is asked for."""
+        self._wanted = WantedLooks()
         self._telling: set[asyncio.Task[None]] = set()
         self._away = asyncio.Event()
         """Set while the bus has not taken the last word in time."""
@@ -114,7 +114,7 @@ class Republisher(Generic[Said]):
     @property
     def wanted(self) -> Set[str]:
         """Of what a look is asked for that has not come yet."""
-        return self._wanted.keys()
+        return self._wanted.keys
 
     async def say(
         self, key: str, fact: Said, *, changed: bool, look: ReadInterval | None = None, unbroken: bool = True,
@@ -135,17 +135,16 @@ class Republisher(Generic[Said]):
         if due:
             entry.due_at = 0
         entry.fact, entry.seen_at, entry.once = fact, max(entry.seen_at, look.began), False
-        if key in self._wanted and entry.seen_at >= self._wanted[key]:
-            del self._wanted[key]
+        if self._wanted.answered(key, entry.seen_at) is not None:
             entry.due_at = 0
-        elif key in self._wanted and isinstance(fact, Observation) and fact.unanswered_until is not None:
+        elif key in self.wanted and isinstance(fact, Observation) and fact.unanswered_until is not None:
             entry.due_at = 0  # of what hangs there is no newer look when this one ends
         if entry.due_at <= self._clock.monotonic():
             await self._soon(entry)
 
     async def say_once(self, key: str, fact: Said) -> None:
         """Let this be the last word about it: told at once, or as soon as the bus takes it, and then forgotten."""
-        self._wanted.pop(key, None)
+        self._wanted.forget(key)
         now = self._clock.now()
         entry = self._entries.setdefault(key, _Entry(key, fact, now, now))
         entry.fact, entry.since, entry.seen_at, entry.due_at, entry.once = fact, now, now, 0, True
@@ -155,7 +154,7 @@ class Republisher(Generic[Said]):
     def forget(self, key: str) -> None:
         """Say nothing more about it: silence makes it Unknown in its time."""
         self._entries.pop(key, None)
-        self._wanted.pop(key, None)
+        self._wanted.forget(key)
 
     async def ask(
         self, keys: Iterable[str], not_before: datetime, seen: SeenEach, doubted: Doubted = never_doubted
@@ -164,9 +163,9 @@ class Republisher(Generic[Said]):
         it is. Gives whether a look is needed for that."""
         asked = [key for key in dict.fromkeys(keys) if key in self._entries and not self._entries[key].once]
         for key in asked:
-            self._wanted[key] = max(self._wanted.get(key, not_before), not_before)
+            self._wanted.ask(key, not_before)
         await self._answer(asked, seen)
-        waiting = [key for key in asked if key in self._wanted]
+        waiting = [key for key in asked if key in self.wanted]
         await gather(self._told_doubt(self._entries[key]) for key in waiting if doubted(key))
         return bool(waiting)
 
@@ -178,16 +177,15 @@ class Republisher(Generic[Said]):
 
     async def answer(self, seen: SeenEach) -> None:
         """Tell what was asked for and has been seen by now."""
-        if self._wanted:
-            await self._answer([*self._wanted], seen)
+        if self.wanted:
+            await self._answer([*self.wanted], seen)
 
     async def _answer(self, keys: Iterable[str], seen: SeenEach) -> None:
         answered: list[tuple[_Entry[Said], datetime]] = []
         for key in keys:
             entry, until = self._entries[key], seen(key)
-            if until is not None and max(entry.seen_at, until) >= self._wanted[key]:
-                if self._was_just_told(entry, self._wanted.pop(key)):
-                    continue
+            moment = None if until is None else self._wanted.answered(key, max(entry.seen_at, until))
+            if until is not None and moment is not None and not self._was_just_told(entry, moment):
                 entry.due_at = 0
                 answered.append((entry, until))
         await gather(self._soon(entry, until) for entry, until in answered)

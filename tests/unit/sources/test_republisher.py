@@ -199,3 +199,53 @@ def test_what_is_otherwise_now_is_not_dated_by_what_was_known_of_how_it_was() ->
 
     seen = on_virtual_time(changed())
     assert told[-1] == (True, seen)
+
+
+def test_who_asked_first_is_answered_while_others_keep_asking() -> None:
+    """Many groups share a secondary and fail one after the other, and a look takes longer than the time between two."""
+    taken: list[datetime] = []
+
+    async def tell(route: Route) -> None:
+        taken.append(route.observed_at)
+
+    async def asked() -> tuple[datetime, datetime]:
+        clock = virtual_clock()
+        standing = Republisher(tell, clock, period_seconds=30)
+        await standing.say("shared", GONE, changed=True)
+        taken.clear()
+        await asyncio.sleep(1)
+        first = clock.now()
+        for _ in range(6):
+            began = clock.now()
+            for _ in range(5):
+                await standing.ask(["shared"], clock.now(), lambda _: None)
+                await asyncio.sleep(0.02)
+            await standing.answer(lambda _, began=began: began)  # type: ignore[misc]
+        return first, began
+
+    first, last = on_virtual_time(asked())
+    assert taken[0] == first, "who asked first was not answered by the first look"
+    assert (len(taken), taken[-1]) == (6, last), "each look answers once all who asked before it"
+
+
+def test_a_look_that_was_asked_for_is_told_also_where_a_later_one_is_asked_for_meanwhile() -> None:
+    taken: list[datetime] = []
+
+    async def tell(route: Route) -> None:
+        taken.append(route.observed_at)
+
+    async def asked() -> datetime:
+        clock = virtual_clock()
+        standing = Republisher(tell, clock, period_seconds=30)
+        await standing.say("probed", GONE, changed=True)
+        taken.clear()
+        await asyncio.sleep(1)
+        await standing.ask(["probed"], clock.now(), lambda _: LONG_AGO)
+        look = ReadInterval(clock.now(), clock.now() + timedelta(seconds=0.1))
+        await asyncio.sleep(0.05)
+        await standing.ask(["probed"], clock.now(), lambda _: LONG_AGO)
+        await standing.say("probed", GONE, changed=False, look=look)
+        assert standing.wanted == {"probed"}
+        return look.began
+
+    assert on_virtual_time(asked()) == taken[0]
