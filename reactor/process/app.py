@@ -142,6 +142,7 @@ class App:
 
     async def _start(self, files: RuleFiles) -> None:
         telemetry.say_versions()
+        telemetry.clock_skew.set_function(lambda: self.clock.skew_seconds)  # it grows while the bus is away
         if (traces := self.settings.tracing) is not None:
             self._stack.enter_context(
                 tracing.exported(str(traces.url), _headers(traces), traces.sample_ratio, self.name)
@@ -361,7 +362,6 @@ class App:
         """Time is never made to jump while we decide; what drifts apart is told, and set right at the next start."""
         # The machine's own, which we may not go by: it is what NTP has to set right.
         telemetry.clock_difference.set((self.clock.now() + ahead - self.clock.machine()).total_seconds())
-        telemetry.clock_skew.set(self.clock.skew_seconds)
         apart = abs(ahead) - doubt > CLOCKS_APART
         if apart and not before:
             log.warning(

@@ -117,7 +117,7 @@ clock_difference = Gauge(
 )
 clock_skew = Gauge(
     "reactor_clock_skew_bound_seconds",
-    "The most by which the time that this process uses may differ from the bus's: half a round trip, and drift.",
+    "The most by which this process's time may differ from the bus's: as measured, half a round trip, and drift.",
     registry=REGISTRY,
 )
 rule_files_invalid = Gauge(

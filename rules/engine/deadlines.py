@@ -40,7 +40,7 @@ def deadlines(member: Member, rule: Rule, reader: Reader) -> Deadlines:
     """Give what is to come of a member; kept with it, so that it is computed once."""
     found: Deadlines | None = getattr(member, "kept", None)  # as `kept` does, which costs as much again
     if found is None or found.rule is not rule or (found.reader is not reader and found.reader != reader):
-        end = window_end(member, rule, reader)
+        end = window_end(member, rule)
         unheard = False
         for one in member.signals.values():
             unheard = unheard or (bool(one.source) and one.status_before is not None)
@@ -99,12 +99,12 @@ def is_unproven(member: Member, rule: Rule, end: datetime, now: datetime) -> boo
     return end <= now and not is_proven(member, rule, end)
 
 
-def window_end(member: Member, rule: Rule, reader: Reader = ALWAYS) -> datetime | None:
+def window_end(member: Member, rule: Rule) -> datetime | None:
     """Give when the member's window is over, proven or not; None: it has none that runs."""
     window = member.window
     if window is None or window.waiting_since is not None:
         return None
-    return window.since + window_length(rule, reader, healthy=window.healthy)
+    return window.since + window_length(rule, healthy=window.healthy)
 
 
 def is_proven(member: Member, rule: Rule, end: datetime) -> bool:

@@ -69,22 +69,22 @@ def heard(member: Member, name: str, signal: Signal, rule: Rule, reader: Reader 
         signals = {key: _silent_from(one, at) for key, one in signals.items()}
     member = replace(member, signals=signals)
     if broken and last is not None and not bridged(member, rule, last, signal):
-        member = begun_anew(member, rule, signal, reader)
+        member = begun_anew(member, rule, signal)
     elif dated and signal.status is Health.UNHEALTHY:
-        member = extended(member, rule, signal, reader)
-    return followed(_looked_at(member, rule, at, reader, said=True), before, rule, at, reader)
+        member = extended(member, rule, signal)
+    return followed(_looked_at(member, rule, at, said=True), before, rule, at)
 
 
 def advance(member: Member, rule: Rule, to: datetime, reader: Reader = ALWAYS, *, inclusive: bool = True) -> Member:
     """Let time pass: signals go stale and windows run out, each at its own moment, in order."""
     while (at := deadline(member, rule, reader)) is not None and (at < to or (inclusive and at == to)):
         # Silence first: a window that would run out just as its only witness falls silent waits.
-        looked = _looked_at(member, rule, at, reader)
+        looked = _looked_at(member, rule, at)
         member = _run_out(looked, rule, at, reader)
     return member
 
 
-def _looked_at(member: Member, rule: Rule, at: datetime, reader: Reader, *, said: bool = False) -> Member:
+def _looked_at(member: Member, rule: Rule, at: datetime, *, said: bool = False) -> Member:
     """Take the status as it is at this moment. A signal that has gone stale is Unknown from now on.
 
     `said`: a signal says so, and it counts since when they all have; else it is time that changed it, at `at`.
@@ -102,11 +102,11 @@ def _looked_at(member: Member, rule: Rule, at: datetime, reader: Reader, *, said
         return member
     if said and status is Health.UNKNOWN and (unknown_at := unknown_from(member, rule, at)) is not None:
         # A late word: all signals of this moment say Healthy, and it is Unknown only since a later one.
-        member, at = _is(member, rule, Health.HEALTHY, at, at, reader), unknown_at
-    return _is(member, rule, status, begun(member, rule, status, at) if said else at, at, reader)
+        member, at = _is(member, rule, Health.HEALTHY, at, at), unknown_at
+    return _is(member, rule, status, begun(member, rule, status, at) if said else at, at)
 
 
-def _is(member: Member, rule: Rule, status: Health, since: datetime, at: datetime, reader: Reader) -> Member:
+def _is(member: Member, rule: Rule, status: Health, since: datetime, at: datetime) -> Member:
     """Give the member with this status, which it has since then, at this moment."""
     if status is not member.status:
         member = replace(member, status=status, since=since)
@@ -115,7 +115,7 @@ def _is(member: Member, rule: Rule, status: Health, since: datetime, at: datetim
         return _wait(member, at)
     if member.settled is (not bad) and member.window is not None:
         # It was otherwise in between, though not for long enough: an act that is still to come needs the whole length.
-        member = replace(member, settled_at=since + window_length(rule, reader, healthy=not bad))
+        member = replace(member, settled_at=since + window_length(rule, healthy=not bad))
     return _episode_ended(_move(member, since, healthy=not bad))
 
 
@@ -154,7 +154,7 @@ def _move(member: Member, at: datetime, *, healthy: bool) -> Member:
 
 
 def _run_out(member: Member, rule: Rule, at: datetime, reader: Reader) -> Member:
-    window, end = member.window, window_end(member, rule, reader)
+    window, end = member.window, window_end(member, rule)
     if window is None or end is None or at < end:
         return member
     over = runs_out(member, rule, end, reader)

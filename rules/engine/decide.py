@@ -81,10 +81,11 @@ def decide(
     `now` must not be before the moment of the last decision; facts may be late, doubled, and in any order. `around`:
     what groups of this rule know together, where its kind has such a thing. `file_guards`: those of all rule files.
     `known`: whether all is known that came in before `now`; otherwise nothing is asked for, only taken note of, and
-    the group is to be decided again as soon as it is. `reader`: who has read the facts. `digest`, `position`: of the
-    rule and the newest fact, to be kept with the group; without them, those that it has stay.
+    the group is to be decided again as soon as it is. `reader`: who has read the facts; from here on, all windows of
+    the rule are longer by what clocks may differ. `digest`, `position`: of the rule and the newest fact, to be kept
+    with the group; without them, those that it has stay.
     """
-    before = group
+    before, rule = group, rule.seen_with(reader.skew)
     digest, position = group.digest if digest is None else digest, max(position, group.position)
     kind = kind_of(rule)
     own = group.rule.startswith("@")

@@ -65,6 +65,8 @@ class GroupStore:
         """Groups that wait for a look."""
         self.reader = ALWAYS
         """Who reads the facts, as it is now; a live process sets it, a rehearsal does not."""
+        self._seen: dict[str, tuple[Rule, Rule]] = {}
+        """By name, each rule as it was loaded, and with what clocks differ by: the same one for all of its groups."""
         self.dropped: set[Key] = set()
         """Groups that are no more; the process that stores groups deletes them, and clears this."""
         groups = list(groups)
@@ -171,7 +173,7 @@ class GroupStore:
 
     def confirm(self, rule: str, object_: str, action: str, since: datetime, now: datetime) -> Confirmation:
         """Say whether an action is wanted still, by what was seen at `since` or later."""
-        known = self._routing.rules.get(rule)
+        known = self._rule(rule) if rule in self._routing.rules else None
         key = (rule, kind_of(known).owner(known, object_)) if known is not None else (rule, object_)
         group = self._groups.get(key)
         if known is None or group is None:
@@ -233,7 +235,7 @@ class GroupStore:
 
     def _decide(self, key: Key, facts: Sequence[Fact], now: datetime, position: int, *, known: bool) -> Decision:
         group, shared_group = self._groups[key], self._shared_group(key)
-        rule, guards = self._routing.rules[key[0]], self._routing.guards_of(key[0])
+        rule, guards = self._rule(key[0]), self._routing.guards_of(key[0])
         decision = decide(
             rule, group, facts, now, shared_group, guards, known=known, reader=self.reader,
             digest=self._routing.digest(key[0]), position=position,
@@ -241,6 +243,17 @@ class GroupStore:
         self._keep(decision.group)
         (self._lacking.add if decision.lacks else self._lacking.discard)(key)
         return decision
+
+    def _rule(self, name: str) -> Rule:
+        """The rule as it counts for what this reader hears."""
+        rule, skew = self._routing.rules[name], self.reader.skew
+        if rule.skew == skew:
+            return rule
+        loaded, seen = self._seen.get(name, (rule, rule))
+        if loaded is not rule or seen.skew != skew:
+            seen = rule.seen_with(skew)
+            self._seen[name] = rule, seen
+        return seen
 
     def _shared_group(self, key: Key) -> Group | None:
         shared_object = self._kind_of(key).shared_object

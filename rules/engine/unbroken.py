@@ -10,16 +10,14 @@ from datetime import datetime, timedelta
 
 from bus.messages import Health
 from rules.core.group import Member, Signal, updated
-from rules.core.reader import Reader
 from rules.core.values import replace
 from rules.engine.signals import goes_on, is_bad, stretch, unhealthy
 from rules.rulefile.model import Rule
 
 
-def window_length(rule: Rule, reader: Reader, *, healthy: bool) -> timedelta:
-    """How long a member has to be seen so: longer by what clocks may differ, unless it is at once."""
-    length = timedelta(seconds=rule.recovery_seconds if healthy else rule.toleration_seconds)
-    return length + reader.skew if length else length
+def window_length(rule: Rule, *, healthy: bool) -> timedelta:
+    """How long a member has to be seen so."""
+    return rule.window(rule.recovery_seconds if healthy else rule.toleration_seconds)
 
 
 def is_broken(member: Member, last: Signal, new: Signal) -> bool:
@@ -29,7 +27,7 @@ def is_broken(member: Member, last: Signal, new: Signal) -> bool:
     return new.since is not None and before is asked and not goes_on(last, new)
 
 
-def begun_anew(member: Member, rule: Rule, signal: Signal, reader: Reader) -> Member:
+def begun_anew(member: Member, rule: Rule, signal: Signal) -> Member:
     """No look shows that the status lasted: what was measured of it begins again with this stretch of the signal."""
     same = is_bad(rule, signal.status) is is_bad(rule, member.status)
     waits = member.window is not None and member.window.waiting_since is not None
@@ -38,16 +36,16 @@ def begun_anew(member: Member, rule: Rule, signal: Signal, reader: Reader) -> Me
     healthy = not is_bad(rule, signal.status)
     if member.settled is healthy:
         # It was settled like this before. An act that is still to come needs the whole length once more.
-        end = signal.begun + window_length(rule, reader, healthy=healthy)
+        end = signal.begun + window_length(rule, healthy=healthy)
         return replace(member, since=signal.begun, settled_at=end, window=None, covered_until=None)
     return replace(member, since=signal.begun, window=None, covered_until=None)
 
 
-def extended(member: Member, rule: Rule, signal: Signal, reader: Reader) -> Member:
+def extended(member: Member, rule: Rule, signal: Signal) -> Member:
     """This signal saw the target bad before the others did, and all the time since."""
     window = member.window
     if member.settled is False and member.settled_at is not None:
-        due = signal.begun + window_length(rule, reader, healthy=False)
+        due = signal.begun + window_length(rule, healthy=False)
         member = updated(member, settled_at=min(member.settled_at, due))
     if member.status is Health.UNHEALTHY and signal.proves(member.since):
         member = updated(member, since=min(member.since, signal.begun))
@@ -56,7 +54,7 @@ def extended(member: Member, rule: Rule, signal: Signal, reader: Reader) -> Memb
     return updated(member, window=updated(window, since=min(window.since, signal.begun)))
 
 
-def followed(member: Member, before: Member, rule: Rule, at: datetime, reader: Reader) -> Member:
+def followed(member: Member, before: Member, rule: Rule, at: datetime) -> Member:
     """Follow until when the signals show, one after the other and without a gap, that the member is Unhealthy.
 
     In a gap it may have been well: what is measured, and an act that is still to come, begin again after it. Who saw it
@@ -76,7 +74,7 @@ def followed(member: Member, before: Member, rule: Rule, at: datetime, reader: R
     if window is not None and not window.healthy:
         window = updated(window, since=max(window.since, since))
     elif member.settled is False and due is not None:
-        due = max(due, since + window_length(rule, reader, healthy=False))
+        due = max(due, since + window_length(rule, healthy=False))
     return updated(member, covered_until=until, window=window, settled_at=due)
 
 

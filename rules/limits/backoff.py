@@ -11,10 +11,10 @@ BASE_SECONDS = 10.0
 FAILURES_MAX = 64
 
 
-def longer(backoff: RecoveryBackoff, base: float, failures: int, *, least: float) -> timedelta:
+def longer(backoff: RecoveryBackoff, base: float, failures: int, *, least: float) -> float:
     """Give the wait of who has failed again so often. `base`: what is multiplied; `least`: the shortest; in seconds."""
     seconds = base * backoff.factor ** min(failures, FAILURES_MAX)
-    return timedelta(seconds=max(min(seconds, backoff.max_seconds), least))
+    return max(min(seconds, backoff.max_seconds), least)
 
 
 def failures_with(backoff: RecoveryBackoff, failures: int, returned_at: datetime | None, at: datetime) -> int:

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
+from datetime import timedelta
 from enum import StrEnum
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple, Self
 
 from pydantic import Field, PrivateAttr, StringConstraints
 
@@ -65,6 +66,24 @@ class Rule(Model):
     """Limits."""
     notify: tuple[Name, ...] = ()
     """Notification targets, by their names in the settings."""
+    _skew: timedelta = PrivateAttr(default=timedelta())
+
+    @property
+    def skew(self) -> timedelta:
+        """By so much, at most, may the clocks differ by which facts are dated and by which is decided."""
+        return self._skew
+
+    def window(self, seconds: float) -> timedelta:
+        """Give how long something has to be seen so: longer by what clocks may differ, unless it is at once."""
+        return timedelta(seconds=seconds) + self._skew if seconds > 0 else timedelta()
+
+    def seen_with(self, skew: timedelta) -> Self:
+        """Give the rule for facts whose clocks may differ by so much: the engine hands kinds no other."""
+        if skew == self._skew:
+            return self
+        rule = self.model_copy()
+        rule._skew = skew  # noqa: SLF001 - its own
+        return rule
 
     @property
     @abstractmethod
@@ -228,6 +247,13 @@ class TrafficFailover(Rule):
     def of_objects(self) -> dict[str, TrafficFailover]:
         """The rule with the names of each route filled in; a cache."""
         return self._of_objects if self._of_objects is not None else {}
+
+    def seen_with(self, skew: timedelta) -> Self:
+        """The same, for each route too: what was filled in for other clocks does not count."""
+        rule = super().seen_with(skew)
+        if rule is not self and rule.templated:
+            rule._of_objects = {}  # noqa: SLF001 - its own
+        return rule
 
     def plain(self) -> TrafficFailover:
         """The same, with nothing left to fill."""

@@ -51,9 +51,7 @@ class Mutant:
 
 def _windows_a_twentieth_too_short(patch: pytest.MonkeyPatch) -> None:
     length = unbroken.window_length
-    patch.setattr(
-        deadlines, "window_length", lambda rule, reader, *, healthy: length(rule, reader, healthy=healthy) * 0.95
-    )
+    patch.setattr(deadlines, "window_length", lambda rule, *, healthy: length(rule, healthy=healthy) * 0.95)
 
 
 def _windows_that_do_not_wait_while_nobody_knows(patch: pytest.MonkeyPatch) -> None:
@@ -216,8 +214,8 @@ def _a_decision_by_what_is_not_recorded(patch: pytest.MonkeyPatch) -> None:
 def _dry_run_goes_its_own_way(patch: pytest.MonkeyPatch) -> None:
     length = unbroken.window_length
 
-    def shorter(rule: Any, reader: Any, *, healthy: bool) -> timedelta:
-        return length(rule, reader, healthy=healthy) * (0.5 if rule.mode is Mode.DRY_RUN else 1)
+    def shorter(rule: Any, *, healthy: bool) -> timedelta:
+        return length(rule, healthy=healthy) * (0.5 if rule.mode is Mode.DRY_RUN else 1)
 
     patch.setattr(deadlines, "window_length", shorter)
 

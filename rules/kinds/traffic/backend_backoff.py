@@ -22,15 +22,15 @@ def wait_of(rule: TrafficFailover, failures: int) -> timedelta:
     if rule.failback.mode is FailbackMode.TRIAL:
         base = max(base, rule.failback.trial.seconds)
     if not failures or not rule.backs_off:
-        return timedelta(seconds=base)
-    return longer(rule.failback.backoff, base or BASE_SECONDS, failures, least=rule.recovery_seconds)
+        return rule.window(base)
+    return rule.window(longer(rule.failback.backoff, base or BASE_SECONDS, failures, least=rule.recovery_seconds))
 
 
 def waits_until(rule: TrafficFailover, flap: Flap, member: Member | None) -> datetime | None:
     """Give until when a backend has to stay away although it has recovered; None: as long as its window says."""
     if not flap.away or not flap.failures or member is None or member.settled is not True or member.settled_at is None:
         return None
-    return member.settled_at + wait_of(rule, flap.failures) - timedelta(seconds=rule.recovery_seconds)
+    return member.settled_at + wait_of(rule, flap.failures) - rule.window(rule.recovery_seconds)
 
 
 def why(service: str, flap: Flap, until: datetime) -> str:

@@ -107,7 +107,7 @@ def _assumed(rule: TrafficFailover, member: Member | None, now: datetime) -> boo
     """Whether one of unknown health is considered healthy: if it was bad, once its recovery would be over."""
     if member is None or member.status is not Health.UNKNOWN:
         return None
-    return member.settled is not False or (now - member.since).total_seconds() >= rule.recovery_seconds
+    return member.settled is not False or now - member.since >= rule.window(rule.recovery_seconds)
 
 
 def primary_name(rule: TrafficFailover, route: RouteState, services: Sequence[str]) -> str:

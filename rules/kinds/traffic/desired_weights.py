@@ -8,7 +8,7 @@ serving through a dip that is tolerated; one that does not serve must be healthy
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from bus.messages import Health, RouteRef, SetWeights
 from rules.core.desired import PlannedAction
@@ -237,7 +237,7 @@ def _back_at(rule: TrafficFailover, primary: BackendView) -> datetime:
     member = primary.member
     if member is None or primary.weight > 0 or not member.unproven:
         return LONG_AGO
-    return member.since + timedelta(seconds=rule.recovery_seconds) if member.status is Health.HEALTHY else NEVER
+    return member.since + rule.window(rule.recovery_seconds) if member.status is Health.HEALTHY else NEVER
 
 
 def _primary_serves(

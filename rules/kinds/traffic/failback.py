@@ -75,7 +75,7 @@ def way_back(rule: TrafficFailover, primary: BackendView, flap: Flap, now: datet
         missing = [name for name in names if not _says_healthy(member.signals.get(name), now)]
         if missing:
             return Way(held=(Held.TARGET_UNKNOWN, f"{primary.service}: {', '.join(missing)} does not say Healthy"))
-        recovery = timedelta(seconds=rule.recovery_seconds)
+        recovery = rule.window(rule.recovery_seconds)
         at = max(at, *(member.signals[name].begun + recovery for name in names))
     if now < at:
         held = (Held.BACKING_OFF, traffic_backoff.why(primary.service, flap, at)) if flap.failures else None
@@ -148,8 +148,9 @@ def _all(rule: TrafficFailover, name: str, trial: TrialState, signal: Signal) ->
 
 
 def _counts_from(rule: TrafficFailover, name: str, trial: TrialState) -> datetime:
-    """What a query reads before one of its ranges is over may be from before the trial."""
-    return trial.began_at + timedelta(seconds=rule.readings.get(name, NO_READINGS).range_seconds)
+    """What a query reads before one of its ranges is over may be from before the trial, and so may what is dated by a
+    clock that is ahead."""
+    return trial.began_at + timedelta(seconds=rule.readings.get(name, NO_READINGS).range_seconds) + rule.skew
 
 
 def _failed(group: TrafficGroup, primary: str, why: str, at: datetime) -> TrafficGroup:
@@ -191,7 +192,7 @@ def trial_of(rule: TrafficFailover) -> Trial:
 
 def ends(rule: TrafficFailover, trial: TrialState) -> datetime:
     """When the trial is over."""
-    return trial.began_at + timedelta(seconds=trial_of(rule).seconds)
+    return trial.began_at + rule.window(trial_of(rule).seconds)
 
 
 def _unproven(rule: TrafficFailover, member: Member, trial: TrialState) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from rules.kinds.traffic import failback as traffic_way_back
 from rules.kinds.traffic.apportion import apportion
@@ -23,7 +23,7 @@ def due_step(
         return None, None
     if group.state.step_at is None or not primary.healthy_now:
         return group.state.step, None  # not carried out yet, or no longer a moment to give it more
-    next_at = group.state.step_at + timedelta(seconds=rule.steps[group.state.step].pause_seconds)
+    next_at = group.state.step_at + rule.window(rule.steps[group.state.step].pause_seconds)
     if now < next_at:
         return group.state.step, next_at
     return (group.state.step + 1, None) if group.state.step + 1 < len(rule.steps) else (None, None)

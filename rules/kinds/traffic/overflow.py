@@ -8,7 +8,7 @@ it does not bear spills to the next. Where all together bear less than 100, they
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from bus.messages import Health, RouteRef, SetWeights
 from rules.core.desired import Evidence
@@ -237,8 +237,8 @@ def _begun_anew(before: BackendStretch | None, after: BackendStretch | None) -> 
 
 def due_at(rule: TrafficFailover, spill: Spill) -> datetime:
     """When the change has lasted for long enough: what comes back to the primary waits for its recovery, too."""
-    recovery = rule.recovery_seconds if spill.rising else 0.0
-    return spill.since + timedelta(seconds=max(rule.toleration_seconds, recovery))
+    toleration, recovery = rule.window(rule.toleration_seconds), rule.window(rule.recovery_seconds)
+    return spill.since + (max(toleration, recovery) if spill.rising else toleration)
 
 
 def desired(
@@ -315,4 +315,4 @@ def _borne_until(rule: TrafficFailover, member: Member) -> datetime:
     window = member.window
     if window is None or window.healthy or member.status is Health.HEALTHY:
         return member.since
-    return max(member.since, window.since + timedelta(seconds=rule.toleration_seconds))
+    return max(member.since, window.since + rule.window(rule.toleration_seconds))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from bus.messages import RouteRef
 from rules.core.desired import Evidence
@@ -59,7 +59,7 @@ def evidence(
         elif wanted > backend.weight and group.state.step is not None and group.state.step_at is not None:
             # The next step of a gradual return, or all of it: due when the pause of the current one is over.
             over = desired.step != group.state.step and group.state.step < len(rule.steps)
-            pause = timedelta(seconds=rule.steps[group.state.step].pause_seconds if over else 0)
+            pause = rule.window(rule.steps[group.state.step].pause_seconds if over else 0)
             yield Evidence(target, healthy=True, since=group.state.step_at + pause)
 
 

@@ -13,7 +13,7 @@ from rules.kinds.workload.affinity import affine
 from rules.kinds.workload.eviction import blocked, unblocked_at
 from rules.kinds.workload.spread import Option
 from rules.kinds.workload.state import UNHEARD, ClusterState, Departure, WorkloadState
-from rules.kinds.workload.tolerations import leaves_at, may_come
+from rules.kinds.workload.tolerations import has_to_leave, may_come
 from rules.rulefile.placement import AffinityTerm, ClusterAffinity, OnInsufficient, SpreadConstraint, Strategy
 from rules.rulefile.workload import Policy
 
@@ -151,7 +151,7 @@ def _refusal(question: SchedulingRequest, name: str, cluster: ClusterState) -> s
         return "was left and is blocked"
     taints = (*cluster.taints, *(taint for some in cluster.by_rule.values() for taint in some))
     tolerations = policy.placement.cluster_tolerations
-    if not may_come(taints, tolerations) or leaves_at(cluster.acute, tolerations) is not None:
+    if not may_come(taints, tolerations) or has_to_leave(cluster.acute, tolerations):
         return "is tainted"  # also where it would have to be left again after a while
     if missing := [one for one in policy.placement.spread_constraints if not group_of(one, name, cluster)]:
         return f"has no {missing[0].field or missing[0].spread_by_label}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from functools import lru_cache, partial
 
 from pydantic import ValidationError
@@ -20,7 +20,14 @@ from rules.kinds.workload.constraints import limits_that_stood
 from rules.kinds.workload.eviction import fails_at
 from rules.kinds.workload.inventory import clusters_of
 from rules.kinds.workload.state import UNHEARD, Cause, ClusterState, Copy, Relocation, WorkloadGroup, WorkloadState
-from rules.kinds.workload.tolerations import NOT_READY, UNREACHABLE, leaves_at, with_defaults
+from rules.kinds.workload.tolerations import (
+    NOT_READY,
+    UNREACHABLE,
+    Window,
+    has_to_leave,
+    leaves_at,
+    with_defaults,
+)
 from rules.rulefile.checks import workload_checks
 from rules.rulefile.model import UnknownAs
 from rules.rulefile.targets import encode_segment
@@ -93,7 +100,7 @@ def ticked_copy(rule: WorkloadFailover, policy: Policy, copy: Copy, member: Memb
     clock = copy.bad
     if not (is_bad and runs(clock) and Health.UNKNOWN in bad and Health.UNHEALTHY in bad):
         # Where both are bad, going from one to the other is no break.
-        recovery = timedelta(seconds=rule.recovery_seconds)
+        recovery = rule.window(rule.recovery_seconds)
         clock = advanced(clock, is_bad, since, now, recovery, dated=member.is_dated)
     return updated(
         copy, first_status_at=copy.first_status_at or (since if known else None), bad=clock,
@@ -103,18 +110,20 @@ def ticked_copy(rule: WorkloadFailover, policy: Policy, copy: Copy, member: Memb
     )  # fmt: skip
 
 
-def next_due(policy: Policy, cluster: ClusterState, copy: Copy, now: datetime) -> EvictionDue | None:
+def next_due(
+    rule: WorkloadFailover, policy: Policy, cluster: ClusterState, copy: Copy, now: datetime
+) -> EvictionDue | None:
     """Give when and why the workload leaves this cluster, by the current state; None: nothing runs against it."""
-    dues = [_by_cluster(policy, cluster, now), _by_application(policy, copy)]
+    dues = [_by_cluster(rule.window, policy, cluster, now), _by_application(rule.window, policy, copy)]
     return min((due for due in dues if due is not None), key=lambda due: due.at, default=None)
 
 
-def _by_cluster(policy: Policy, cluster: ClusterState, now: datetime) -> EvictionDue | None:
+def _by_cluster(window: Window, policy: Policy, cluster: ClusterState, now: datetime) -> EvictionDue | None:
     if not cluster.acute or policy.failover is None or policy.failover.cluster is None:
         return None
     standing = [taint for taint in cluster.acute if taint.time_added is None or taint.time_added <= now]
     coming = [taint.time_added for taint in cluster.acute if taint.time_added is not None and taint.time_added > now]
-    at = leaves_at(standing, with_defaults(policy.placement.cluster_tolerations))
+    at = leaves_at(standing, with_defaults(policy.placement.cluster_tolerations), window)
     at = min([*coming, *([at] if at is not None else [])], default=None)
     if at is None:
         return None
@@ -122,14 +131,14 @@ def _by_cluster(policy: Policy, cluster: ClusterState, now: datetime) -> Evictio
     names = ", ".join(taint.key for taint in standing) or min(own)
     # By whose taint the time is over: the cluster's own health, or what another writer has put there.
     others = [taint for taint in cluster.acute if taint.key not in own]
-    by_others = leaves_at(others, with_defaults(policy.placement.cluster_tolerations))
+    by_others = leaves_at(others, with_defaults(policy.placement.cluster_tolerations), window)
     because = Because.CLUSTER_TAINTED if not own or by_others == at else Because.CLUSTER_UNHEALTHY
     return EvictionDue(at, "Cluster", because, f"{'deleted' if cluster.gone else cluster.status or 'tainted'}: {names}")
 
 
-def _by_application(policy: Policy, copy: Copy) -> EvictionDue | None:
+def _by_application(window: Window, policy: Policy, copy: Copy) -> EvictionDue | None:
     application = policy.failover.application if policy.failover is not None else None
-    at = fails_at(application, copy) if application is not None else None
+    at = fails_at(window, application, copy) if application is not None else None
     if at is None or copy.bad is None:
         return None
     return EvictionDue(at, "Application", Because.WORKLOAD_UNHEALTHY, f"bad since {copy.bad.since.isoformat()}")
@@ -143,7 +152,7 @@ def over(policy: Policy, move: Relocation, cluster: ClusterState, copy: Copy | N
         return True
     tolerations = with_defaults(policy.placement.cluster_tolerations)
     waits = any(key in cluster.clocks for key in (NOT_READY, UNREACHABLE))
-    return not waits and leaves_at(cluster.acute, tolerations) is None
+    return not waits and not has_to_leave(cluster.acute, tolerations)
 
 
 def returns(policy: Policy, move: Relocation, cluster: ClusterState, copy: Copy | None) -> bool:
@@ -173,7 +182,7 @@ def advance(
     clusters = clusters_of(shared_group)
     for name, copy in copies.items():
         cluster, move = clusters.get(name, UNHEARD), moves.get(name)
-        due = next_due(policy, cluster, copy, now)
+        due = next_due(rule, policy, cluster, copy, now)
         if move is not None and not move.surplus and move.evicted_at is None:
             passed = returns if move.placed else over
             if passed(policy, move, cluster, copy):

@@ -5,7 +5,7 @@ Counted are failures that lasted for the rule's tolerationSeconds, and none in w
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from bus.messages import Health
 from rules.core.group import Member, updated
@@ -23,14 +23,14 @@ def noted(
         after = replace(after, waits_until=None)
     if (at := _recovered_at(rule, before, member, now)) is None or outage or not rule.backs_off:
         return after
-    tolerated = timedelta(seconds=rule.toleration_seconds)
+    tolerated, recovery = rule.window(rule.toleration_seconds), rule.window(rule.recovery_seconds)
     lasted = max(((clock.waiting_since or member.since) - clock.since) for clock in before.clocks.values())
     if lasted < tolerated or not lasted:
         return after
     began = min(clock.since for clock in before.clocks.values())
     failures = failures_with(rule.backoff, before.failures, before.recovered_at, began)
     wait = longer(rule.backoff, rule.recovery_seconds or BASE_SECONDS, failures, least=rule.recovery_seconds)
-    until = at + wait - timedelta(seconds=rule.recovery_seconds) if failures else None
+    until = at + rule.window(wait) - recovery if failures else None
     waits_until = until if until is not None and until > now else None
     return updated(after, failures=failures, recovered_at=at, waits_until=waits_until)
 
@@ -42,7 +42,7 @@ def _recovered_at(rule: WorkloadFailover, state: ClusterState, member: Member, n
     known = [since for since in good_since if since is not None]
     if not known or len(known) < len(good_since):
         return None
-    at = max(known) + timedelta(seconds=rule.recovery_seconds)
+    at = max(known) + rule.window(rule.recovery_seconds)
     return at if at <= (now if healthy else member.since) else None
 
 

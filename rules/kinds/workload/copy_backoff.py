@@ -30,10 +30,10 @@ def with_this(copy: Copy) -> int:
     return min(replaced(copy) + 1, _FAILURES_MAX)
 
 
-def waits(copy: Copy) -> timedelta:
-    """How long it has to be bad, at least, where no toleration says more."""
+def waits(copy: Copy) -> float:
+    """For how many seconds it has to be bad, at least, where no toleration says more."""
     count = replaced(copy)
-    return timedelta(seconds=min(BASE_SECONDS * 2 ** (count - 1), MAX_SECONDS) if count else 0)
+    return min(BASE_SECONDS * 2 ** (count - 1), MAX_SECONDS) if count else 0
 
 
 def why(name: str, copy: Copy, until: datetime) -> str:

@@ -43,7 +43,9 @@ def desire(
     if not state.exists or not (state.copies or going_back):
         return _vanished(group, state, now)
     clusters = clusters_of(shared_group)
-    found = {name: next_due(policy, clusters.get(name, UNHEARD), copy, now) for name, copy in state.copies.items()}
+    found = {
+        name: next_due(rule, policy, clusters.get(name, UNHEARD), copy, now) for name, copy in state.copies.items()
+    }
     dues = {name: due for name, due in found.items() if due is not None}
     return _desired(Inputs(rule, policy, group, state, clusters, now, dues))
 
@@ -89,6 +91,6 @@ def _desired(view: Inputs) -> DesiredState:
     if view.state.overruled and (view.state.moves or view.state.left):
         holds.append((Held.SCHEDULER_OVERRULED, view.state.overruled))
     looks += [at for at in turns(view) if at > view.now]
-    if (purge_at := next_purge(view.state.moves.values(), view.now)) is not None:
+    if (purge_at := next_purge(view.rule.window, view.state.moves.values(), view.now)) is not None:
         looks.append(purge_at)
     return DesiredState(acts=tuple(acts), held=holds[0] if holds else None, requeue_at=min(looks, default=None))

@@ -13,10 +13,11 @@ from rules.core.reasons import Because, Held
 from rules.core.timers import runs
 from rules.kinds.workload import copy_backoff
 from rules.kinds.workload.state import Copy, Departure, Relocation
+from rules.kinds.workload.tolerations import Window
 from rules.rulefile.workload import ApplicationFailover, OnGraceExpired, PreConditions
 
 
-def armed_at(conditions: PreConditions | None, copy: Copy) -> datetime | None:
+def armed_at(window: Window, conditions: PreConditions | None, copy: Copy) -> datetime | None:
     """Give the moment from which a failure of this copy counts; None: not yet, and the time is not known.
 
     All conditions that are set must hold: the delay since its status was first seen, and that it was once Healthy.
@@ -27,39 +28,39 @@ def armed_at(conditions: PreConditions | None, copy: Copy) -> datetime | None:
         return copy.first_status_at
     if conditions.healthy_state is not None and not copy.once_healthy:
         return None
-    return copy.first_status_at + timedelta(seconds=conditions.delay_seconds or 0)
+    return copy.first_status_at + window(conditions.delay_seconds or 0)
 
 
-def borne_until(application: ApplicationFailover, copy: Copy) -> datetime | None:
+def borne_until(window: Window, application: ApplicationFailover, copy: Copy) -> datetime | None:
     """Give the moment in which the toleration of a bad copy ends, or its back-off where there is none; None: nothing is
     timed."""
     if copy.bad is None or not runs(copy.bad):
         return None
     seconds = application.decision_conditions.toleration_seconds
-    return copy.bad.since + (timedelta(seconds=seconds) if seconds else copy_backoff.waits(copy))
+    return copy.bad.since + window(seconds or copy_backoff.waits(copy))
 
 
-def fails_at(application: ApplicationFailover, copy: Copy) -> datetime | None:
+def fails_at(window: Window, application: ApplicationFailover, copy: Copy) -> datetime | None:
     """Give the moment from which a copy has failed; None: it is not bad, not known, or does not count yet."""
-    armed, until = armed_at(application.pre_conditions, copy), borne_until(application, copy)
+    armed, until = armed_at(window, application.pre_conditions, copy), borne_until(window, application, copy)
     return max(until, armed) if until is not None and armed is not None else None
 
 
 def purged_because(
-    age: timedelta, grace_seconds: int | None, targets: Mapping[str, Health | None], *, placed: bool,
+    age: timedelta, grace: timedelta | None, targets: Mapping[str, Health | None], *, placed: bool,
     source: Health | None, on_expired: OnGraceExpired,
 ) -> Because | Held | None:  # fmt: skip
     """Say why the old copy goes now, or why it stays although its grace is over; None: it waits.
 
     `targets`: the copies that stay, None where nothing was observed of one since it was placed. No targets at all are
-    never taken as Healthy ones. `grace_seconds` None: only a person removes it.
+    never taken as Healthy ones. `grace` None: only a person removes it.
     """
-    if grace_seconds is None:
+    if grace is None:
         return None
     healthy = [name for name, status in targets.items() if status is Health.HEALTHY]
     if placed and targets and len(healthy) == len(targets):
         return Because.REPLACEMENT_HEALTHY
-    if age < timedelta(seconds=grace_seconds):
+    if age < grace:
         return None
     if on_expired is OnGraceExpired.KEEP:
         return Because.GRACE_ELAPSED if placed and healthy else Held.GRACE_EXPIRED
@@ -68,10 +69,10 @@ def purged_because(
     return Because.GRACE_ELAPSED
 
 
-def next_purge(moves: Iterable[Relocation], now: datetime) -> datetime | None:
+def next_purge(window: Window, moves: Iterable[Relocation], now: datetime) -> datetime | None:
     """Give the moment in which the next grace is over; None: none is running."""
     ends = [
-        move.evicted_at + timedelta(seconds=move.grace_seconds)
+        move.evicted_at + window(move.grace_seconds)
         for move in moves
         if move.evicted_at is not None and move.grace_seconds is not None
     ]

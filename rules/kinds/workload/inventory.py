@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from collections.abc import Set as AbstractSet
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from bus.messages import Cluster, ClusterTaints, Fact, Health, Taint
 from rules.core.desired import DesiredState
@@ -132,7 +132,7 @@ def _looked_at(rule: WorkloadFailover, group: WorkloadGroup, name: str, member: 
     if rule.signals is not None and not any(signal in member.signals for signal in rule.signals):
         return group  # none of those that the rule uses has ever spoken of it
     known = state.known or member.settled is not None
-    recovery = timedelta(seconds=rule.recovery_seconds)
+    recovery = rule.window(rule.recovery_seconds)
     clocks = {}
     for key in (NOT_READY, UNREACHABLE):
         if not known and rule.treat_unknown_as is UnknownAs.HOLD:
@@ -148,7 +148,7 @@ def _looked_at(rule: WorkloadFailover, group: WorkloadGroup, name: str, member: 
 
 def _with(rule: WorkloadFailover, group: WorkloadGroup, name: str, state: ClusterState) -> WorkloadGroup:
     """Give the group with this cluster, and the taints by which it is left."""
-    later = timedelta(seconds=rule.toleration_seconds)
+    later = rule.window(rule.toleration_seconds)
     own = [
         Taint(key=key, effect="NoExecute", time_added=clock.since + later)
         for key, clock in state.clocks.items()
@@ -167,7 +167,7 @@ def _with(rule: WorkloadFailover, group: WorkloadGroup, name: str, state: Cluste
 
 def desire(rule: WorkloadFailover, group: WorkloadGroup, now: datetime) -> DesiredState:
     """The inventory does nothing; it wakes when a cluster has recovered."""
-    recovery = timedelta(seconds=rule.recovery_seconds)
+    recovery = rule.window(rule.recovery_seconds)
     moments = [
         clock.healthy_since + recovery
         for state in clusters_of(group).values()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from datetime import timedelta
 from functools import partial
 
 from bus.messages import CancelEviction, Health, Mode, Purge
@@ -34,12 +33,13 @@ def end_of(view: Inputs, name: str, move: Relocation) -> PlannedAction | Hold | 
     )
     behaviour = behaviour_of(view.policy, move.cause)
     # Who writes Never in the grace period wants to remove it by hand.
-    kept = behaviour.purge_mode is PurgeMode.NEVER
+    kept = move.grace_seconds is None or behaviour.purge_mode is PurgeMode.NEVER
+    grace = None if kept else view.rule.window(move.grace_seconds or 0)
     # What was observed of the old copy before its cluster failed is no reason to keep it.
     failed = view.clusters.get(name, UNHEARD).status in (Health.UNHEALTHY, Health.UNKNOWN)
     silent = failed and not view.heard_since(name, move.evicted_at)
     why = purged_because(
-        now - (move.evicted_at or now), None if kept else move.grace_seconds, targets, placed=move.placed,
+        now - (move.evicted_at or now), grace, targets, placed=move.placed,
         source=None if silent else view.health(name),
         on_expired=behaviour.on_grace_expired or view.rule.on_grace_expired,
     )  # fmt: skip
@@ -79,7 +79,7 @@ def serves(view: Inputs, name: str) -> Health | None:
 
 def _staying(view: Inputs, move: Relocation, stay: Mapping[str, Health | None], *, over: bool) -> Iterator[Evidence]:
     """The healthy copies are to carry on alone: seen so since they are, or since the grace period is `over`."""
-    end = (move.evicted_at or view.now) + timedelta(seconds=(move.grace_seconds or 0) if over else 0)
+    end = (move.evicted_at or view.now) + view.rule.window((move.grace_seconds or 0) if over else 0)
     for name, status in stay.items():
         member = member_of(view.group, name, view.state.copies[name])
         if status is Health.HEALTHY and member is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from bus.messages import Health, Place
 from rules.core.desired import Evidence, PlannedAction
@@ -32,7 +32,7 @@ def shrinking(view: Inputs) -> Iterator[PlannedAction | Hold | datetime]:
             yield _smaller(view, sizes, since)
         return
     grace = behaviour_of(view.policy, cause_of_surplus(view.policy) or "Cluster").grace_seconds
-    until = since + timedelta(seconds=grace or 0)
+    until = since + view.rule.window(grace or 0)
     if until > view.now:
         yield until
     else:

@@ -7,13 +7,15 @@ the order of a list should not say how long a dead cluster is tolerated.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 
 from bus.messages import Health, Taint
 from rules.rulefile.placement import Toleration
 
 NOT_READY, UNREACHABLE = "cluster.karmada.io/not-ready", "cluster.karmada.io/unreachable"
+Window = Callable[[float], timedelta]
+"""`Rule.window`."""
 AT_ONCE = datetime.min.replace(tzinfo=UTC)
 DEFAULT_SECONDS = 300  # as Kubernetes' DefaultTolerationSeconds, and Karmada's webhook up to 1.14
 
@@ -53,8 +55,10 @@ def used(taints: Iterable[Taint], tolerations: Sequence[Toleration]) -> tuple[To
     return tuple(out)
 
 
-def earliest(taints: Sequence[Taint], tolerations: Sequence[Toleration]) -> datetime | None:
+def earliest(taints: Sequence[Taint], tolerations: Sequence[Toleration], window: Window) -> datetime | None:
     """Give the moment in which the first of these tolerations ends; None: never. No tolerations: at once.
+
+    `window`: of the rule, how long so many seconds have to be seen.
 
     A taint without a time is tolerated without end; the first reader of one puts a time on it.
     """
@@ -63,7 +67,7 @@ def earliest(taints: Sequence[Taint], tolerations: Sequence[Toleration]) -> date
     if not tolerations:
         return AT_ONCE
     moments = [
-        taint.time_added + timedelta(seconds=max(one.toleration_seconds, 0))
+        taint.time_added + window(one.toleration_seconds)
         for one in tolerations
         for taint in taints
         if one.toleration_seconds is not None and taint.time_added is not None and tolerates(one, taint)
@@ -71,7 +75,7 @@ def earliest(taints: Sequence[Taint], tolerations: Sequence[Toleration]) -> date
     return min(moments, default=None)
 
 
-def leaves_at(taints: Iterable[Taint], tolerations: Sequence[Toleration]) -> datetime | None:
+def leaves_at(taints: Iterable[Taint], tolerations: Sequence[Toleration], window: Window) -> datetime | None:
     """Give the moment from which a workload has to leave a cluster with these taints; None: it stays."""
     acute = [taint for taint in taints if taint.effect == "NoExecute"]
     if not acute:
@@ -81,7 +85,12 @@ def leaves_at(taints: Iterable[Taint], tolerations: Sequence[Toleration]) -> dat
         return AT_ONCE
     timed = [taint for taint, first in zip(acute, borne, strict=True) if first.toleration_seconds is not None]
     others = (one for one in tolerations if any(tolerates(one, taint) for taint in timed))
-    return earliest(acute, (*borne, *others))
+    return earliest(acute, (*borne, *others), window)
+
+
+def has_to_leave(taints: Iterable[Taint], tolerations: Sequence[Toleration]) -> bool:
+    """Whether a workload has to leave a cluster with these taints, at once or in time."""
+    return leaves_at(taints, tolerations, lambda _: timedelta()) is not None
 
 
 def may_come(taints: Iterable[Taint], tolerations: Sequence[Toleration]) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from bus.messages import Health
 from rules.core.reasons import Held
@@ -26,7 +26,7 @@ def unsure(view: Inputs) -> Iterator[Hold]:
             continue
         if copy.bad.waiting_since is not None and copy.bad.healthy_since is None:
             yield Held.TARGET_UNKNOWN, f"{name}: the copy is Unknown, and was bad before"
-        until = borne_until(failover.application, copy)
+        until = borne_until(view.rule.window, failover.application, copy)
         if not failover.application.decision_conditions.toleration_seconds and until is not None and until > view.now:
             yield Held.BACKING_OFF, copy_backoff.why(name, copy, until)
         if until is not None and until <= view.now and not view.due(name):
@@ -39,7 +39,7 @@ def turns(view: Inputs) -> Iterator[datetime]:
     for copy in view.state.copies.values():
         if application is None or copy.bad is None:
             continue
-        if (until := borne_until(application, copy)) is not None:
+        if (until := borne_until(view.rule.window, application, copy)) is not None:
             yield until
         if copy.bad.healthy_since is not None:
-            yield copy.bad.healthy_since + timedelta(seconds=view.rule.recovery_seconds)
+            yield copy.bad.healthy_since + view.rule.window(view.rule.recovery_seconds)

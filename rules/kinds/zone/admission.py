@@ -142,10 +142,9 @@ def _widespread(request: AdmissionRequest, limits: AdmissionLimits) -> Failing:
 
 
 def _too_early(request: AdmissionRequest, limits: AdmissionLimits) -> Failing:
-    tolerated = limits.toleration.total_seconds()
-    if request.seconds_bad >= tolerated:
+    if request.seconds_bad >= limits.toleration.total_seconds():
         return None
-    return f"bad for {request.seconds_bad:g} s; tolerationSeconds is {tolerated:g}"
+    return f"bad for {request.seconds_bad:g} s; tolerationSeconds is {limits.toleration_seconds:g}"
 
 
 def _one_source(request: AdmissionRequest) -> Failing:

@@ -113,12 +113,12 @@ def timers(rule: ZoneIsolation, group: ZoneGroup, state: ZoneState) -> Iterator[
 
 def _step_timer(rule: ZoneIsolation, isolation: Isolation, asked_at: datetime, *, undo: bool) -> Timer:
     step = (next_undo(rule, isolation) if undo else next_step(isolation)) or ""
-    seconds = seconds_for(rule, step, undo=undo)
-    failure = f"{'undoing ' if undo else ''}{step} was not done within {seconds:g} s"
+    step_seconds = seconds_for(rule, step, undo=undo)
+    failure = f"{'undoing ' if undo else ''}{step} was not done within {step_seconds:g} s"
     if isolation.trouble:
         failure += f": {isolation.trouble}"
     event = IsolationEvent.UNDO_TIMEOUT if undo else IsolationEvent.STEP_TIMEOUT
-    return Timer(asked_at + timedelta(seconds=seconds), event, {"failure": failure, "tries": isolation.tries + 1})
+    return Timer(asked_at + timedelta(seconds=step_seconds), event, {"failure": failure, "tries": isolation.tries + 1})
 
 
 def request_of(rule: ZoneIsolation, group: ZoneGroup, isolation: Isolation, now: datetime) -> AdmissionRequest:

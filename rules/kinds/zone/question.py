@@ -20,6 +20,8 @@ class AdmissionLimits:
     """How much must be left. The defaults are those of the rule."""
 
     toleration: timedelta = timedelta(seconds=300)
+    toleration_seconds: float = 300
+    """As the rule says it: `toleration` is longer by what clocks may differ."""
     cooldown: timedelta = timedelta(seconds=1800)
     expired_lease_fraction: float = 0.6
     """dependency-watchdog's: from here on it is rather the watcher that has lost sight."""

@@ -20,7 +20,8 @@ from rules.rulefile.model import UnknownAs
 def limits_of(rule: ZoneIsolation) -> AdmissionLimits:
     """Give the rule's limits."""
     return AdmissionLimits(
-        toleration=timedelta(seconds=rule.toleration_seconds), cooldown=timedelta(seconds=rule.cooldown_seconds),
+        toleration=rule.window(rule.toleration_seconds), toleration_seconds=rule.toleration_seconds,
+        cooldown=timedelta(seconds=rule.cooldown_seconds),
         expired_lease_fraction=rule.expired_lease_fraction, healthy_share=rule.healthy_share,
         demand_share=rule.demand_share, quorum_share=rule.quorum_share,
     )  # fmt: skip
@@ -52,7 +53,7 @@ def request_for(
     seen, isolation = state.seen, state.isolation
     member = group.members.get(rule.target(zone))
     seconds_bad = _seconds_bad(rule, member, now)
-    agreed = now if seconds_bad >= rule.toleration_seconds else None  # before that it is too early for all of them
+    agreed = now if seconds_bad >= _tolerated(rule) else None  # before that it is too early for all of them
     share, what = _expired(seen, zone)
     other = isolation is not None and isolation.zone != zone
     stands = isolation is not None and (isolation.phase, isolation.status) == ("Failover", "Done")
@@ -110,7 +111,11 @@ def _seconds_bad(rule: ZoneIsolation, member: Member | None, now: datetime) -> f
         return 0.0
     since = member.window.since if member.window is not None and not member.window.healthy else member.since
     seconds = (now - since).total_seconds()
-    return max(seconds, rule.toleration_seconds) if member.settled is False else seconds
+    return max(seconds, _tolerated(rule)) if member.settled is False else seconds
+
+
+def _tolerated(rule: ZoneIsolation) -> float:
+    return rule.window(rule.toleration_seconds).total_seconds()
 
 
 def _saying_bad(
@@ -124,7 +129,7 @@ def _saying_bad(
 
 def agreed_at(rule: ZoneIsolation, state: ZoneState, zone: str) -> Mapping[str, datetime]:
     """Give when each signal that calls the zone bad has done so for tolerationSeconds."""
-    later = timedelta(seconds=rule.toleration_seconds)
+    later = rule.window(rule.toleration_seconds)
     clocks = state.bad.get(rule.target(zone), {})
     return {name: clock.since + later for name, clock in clocks.items() if runs(clock)}
 
@@ -170,7 +175,7 @@ def recovery_of(rule: ZoneIsolation, group: ZoneGroup, isolation: Isolation, now
     if (dissent := dissent_on(rule, member, least)) is not None:
         return Recovery(proven=False, detail=f"{target}: {dissent}")
     since = member.since if rule.failback.signals is None else isolation.recovered_since
-    healthy_at = (since or now) + timedelta(seconds=rule.recovery_seconds)
+    healthy_at = (since or now) + rule.window(rule.recovery_seconds)
     due = healthy_at if isolation.back_by else (since or now) + wait_of(rule, isolation.failures)
     if now >= due:
         return Recovery(proven=True, detail=f"{target}: healthy since {(since or now).isoformat()}", since=due)
@@ -184,8 +189,9 @@ def recovery_of(rule: ZoneIsolation, group: ZoneGroup, isolation: Isolation, now
 def wait_of(rule: ZoneIsolation, failures: int) -> timedelta:
     """How long a zone that has failed again so often has to be healthy before it comes back by itself."""
     if not failures or not rule.backs_off:
-        return timedelta(seconds=rule.recovery_seconds)
-    return longer(rule.failback.backoff, rule.recovery_seconds or BASE_SECONDS, failures, least=rule.recovery_seconds)
+        return rule.window(rule.recovery_seconds)
+    seconds = rule.recovery_seconds
+    return rule.window(longer(rule.failback.backoff, seconds or BASE_SECONDS, failures, least=seconds))
 
 
 def dissent_on(rule: ZoneIsolation, member: Member, least: int = SOURCES_MIN) -> str | None:

@@ -32,6 +32,7 @@ from tests.unit.rules.workload.builders import OBJECT, acts, clusters, copy, pla
 
 Case = dict[str, Any]
 NOW = at(100_000)
+RULE = rule_set(workload_rule()).rules[0]
 
 
 def moment(second: float | None) -> datetime | None:
@@ -68,17 +69,17 @@ def toleration_matches(case: Case) -> None:
 
 
 def toleration_min_time(case: Case) -> None:
-    assert seconds_left(earliest(taints(case), tolerations(case["used"]))) == case["expect"]
+    assert seconds_left(earliest(taints(case), tolerations(case["used"]), RULE.window)) == case["expect"]
 
 
 def eviction_decision(case: Case) -> None:
     stands = taints(case) if case["enabled"] and case.get("cluster_exists", True) else []
-    left = seconds_left(leaves_at(stands, tolerations(case["tolerations"])))
+    left = seconds_left(leaves_at(stands, tolerations(case["tolerations"]), RULE.window))
     assert {"evict": left == 0, "wait_s": left} == case["expect"]
 
 
 def eviction_enqueue(case: Case) -> None:
-    left = seconds_left(leaves_at(taints(case), tolerations(case["tolerations"] or [])))
+    left = seconds_left(leaves_at(taints(case), tolerations(case["tolerations"] or []), RULE.window))
     word = "skip" if left == -1 else "delayed" if left else "immediate"
     assert word == case["expect"]
 
@@ -96,7 +97,7 @@ def fate(case: Case, task: Case, on_expired: OnGraceExpired) -> str:
     limit = case["timeout_s"] if task["grace_s"] is None else task["grace_s"]
     health = {name: Health(status) for name, status in case["health"].items()}
     why = purged_because(
-        timedelta(seconds=task["age_s"]), None if task.get("suppress") else limit,
+        timedelta(seconds=task["age_s"]), None if task.get("suppress") else timedelta(seconds=limit),
         {name: health.get(name) for name in case["targets"]}, placed=case["scheduled"], source=None,
         on_expired=on_expired,
     )  # fmt: skip
@@ -124,7 +125,7 @@ def graceful_next_check(case: Case) -> None:
         )
         for task in case["tasks"]
     ]  # fmt: skip
-    assert max(seconds_left(next_purge(moves, NOW)), 0) == case["expect"]
+    assert max(seconds_left(next_purge(RULE.window, moves, NOW)), 0) == case["expect"]
 
 
 def the_rule(**keys: Any) -> WorkloadFailover:
@@ -221,7 +222,7 @@ def app_failover_detect(case: Case) -> None:
     ends = {}
     for name in case["unhealthy"]:
         since = moment(case["first_seen_s"].get(name, 0)) or NOW
-        end = fails_at(application, Copy(1, first_status_at=since, bad=Stopwatch(since, since)))
+        end = fails_at(RULE.window, application, Copy(1, first_status_at=since, bad=Stopwatch(since, since)))
         assert end is not None
         ends[name] = (end - NOW).total_seconds()
     got = {
@@ -285,7 +286,7 @@ def seed_preconditions(case: Case) -> None:
     )  # fmt: skip
     ago = case["first_status_ago_s"]
     first = NOW - timedelta(seconds=ago) if ago is not None else None
-    moment_ = armed_at(conditions, Copy(1, first_status_at=first, once_healthy=case["once_healthy"]))
+    moment_ = armed_at(RULE.window, conditions, Copy(1, first_status_at=first, once_healthy=case["once_healthy"]))
     assert (moment_ is not None and moment_ <= NOW) == case["expect"]
 
 
