@@ -9,7 +9,7 @@ from bus.messages import Health, RouteRef
 from rules.core.group import Member, with_state
 from rules.core.values import replace
 from rules.kinds.traffic.route_state import route_ref
-from rules.kinds.traffic.state import FailoverState, Flap, TrafficGroup
+from rules.kinds.traffic.state import BackendStretch, FailoverState, Flap, TrafficGroup
 from rules.limits.backoff import BASE_SECONDS, failures_with, longer, times
 from rules.rulefile.failback_policy import FailbackMode
 from rules.rulefile.model import TrafficFailover
@@ -43,6 +43,20 @@ def failed_again(rule: TrafficFailover, flap: Flap | None, at: datetime) -> int:
     return failures_with(rule.failback.backoff, flap.failures, flap.returned_at, at) if flap is not None else 0
 
 
+def stretches_of(rule: TrafficFailover, member: Member) -> Mapping[str, BackendStretch]:
+    """What the sources say that tell since when they have looked, by signal; of a silent one, what it said before.
+
+    Only where a trial waits by all signals: those of the way back, and windows, tell since when they go on themselves.
+    """
+    if rule.failback.mode is not FailbackMode.TRIAL or rule.failback.signals is not None:
+        return {}
+    return {
+        name: BackendStretch(one.status_before or one.status, one.begun)
+        for name, one in member.signals.items()
+        if one.proven_until is not None
+    }
+
+
 def moved(
     rule: TrafficFailover, before: TrafficGroup, group: TrafficGroup, primary: str, at: datetime, *, own: bool
 ) -> TrafficGroup:
@@ -57,7 +71,8 @@ def moved(
             member = group.members.get(target_of(rule, group, service))
             if member is not None and member.settled is False:
                 good_since = None if member.status is Health.UNHEALTHY else at
-                flaps[service] = Flap(True, at, failed_again(rule, flap, at), good_since=good_since)
+                failures, seen = failed_again(rule, flap, at), stretches_of(rule, member)
+                flaps[service] = Flap(True, at, failures, good_since=good_since, seen=seen)
         elif own and not was.get(service) and weight and flap is not None and flap.away:
             if service == primary and tried:
                 continue  # a trial's percent is no return

@@ -6,7 +6,7 @@ part of it when the wait is over, and all of it once what was measured since pro
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -17,7 +17,7 @@ from rules.core.reasons import Held
 from rules.core.values import replace
 from rules.kinds.traffic import backend_backoff as traffic_backoff
 from rules.kinds.traffic.backends import BackendView, detail_of
-from rules.kinds.traffic.state import FailoverState, Flap, TrafficGroup, TrialState
+from rules.kinds.traffic.state import BackendStretch, FailoverState, Flap, TrafficGroup, TrialState
 from rules.limits.backoff import FAILURES_MAX
 from rules.rulefile.failback_policy import FailbackMode, Trial
 from rules.rulefile.model import Readings, TrafficFailover
@@ -114,7 +114,10 @@ def heard(rule: TrafficFailover, group: TrafficGroup, primary: str, target: str,
         return group
     bad = bad_signals(rule, member)
     good_since = None if bad else flap.good_since or at
-    flap = updated(flap, good_since=good_since)
+    seen = traffic_backoff.stretches_of(rule, member)
+    if good_since is not None:
+        good_since = max([good_since, *_begun_anew(rule, member, flap, seen)])
+    flap = updated(flap, good_since=good_since, seen=seen)
     state = updated(group.state.failover, flaps={**group.state.failover.flaps, primary: flap})
     group = with_state(group, failover=state)
     trial = state.trial
@@ -124,6 +127,16 @@ def heard(rule: TrafficFailover, group: TrafficGroup, primary: str, target: str,
         why = next(signal.detail for name, signal in member.signals.items() if name == bad[0])
         return _failed(group, primary, f"{bad[0]} says Unhealthy ({why})" if why else f"{bad[0]} says Unhealthy", at)
     return with_state(group, failover=replace(state, trial=_read(rule, member, trial, at)))
+
+
+def _begun_anew(
+    rule: TrafficFailover, member: Member, flap: Flap, seen: Mapping[str, BackendStretch]
+) -> Iterator[datetime]:
+    """From when on sources have looked again. In a time in which one did not, the primary may have been bad."""
+    for name, _ in speaking(rule, member):
+        before = flap.seen.get(name)
+        if before is not None and (since := before.begun_anew(seen.get(name))) is not None:
+            yield since
 
 
 def _read(rule: TrafficFailover, member: Member, trial: TrialState, at: datetime) -> TrialState:

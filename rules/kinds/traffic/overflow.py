@@ -223,16 +223,11 @@ def _since(member: Member) -> datetime:
 def _unbroken(before: Spill, causes: Sequence[BackendView]) -> Spill:
     """Where no look shows that what calls for the change has lasted, it may have ended: its time begins again."""
     after = _stretches(before.stretches, causes)
-    begun = [_begun_anew(before.stretches.get(one.service), after.get(one.service)) for one in causes]
+    known = [(before.stretches.get(one.service), after.get(one.service)) for one in causes]
+    begun = [earlier.begun_anew(later) if earlier is not None else None for earlier, later in known]
     anew = [at for at in begun if at is not None]
     since = max(before.since, min(anew)) if anew and len(anew) == len(begun) else before.since
     return before if (since, after) == (before.since, before.stretches) else Spill(since, before.rising, after)
-
-
-def _begun_anew(before: BackendStretch | None, after: BackendStretch | None) -> datetime | None:
-    if before is None or after is None or before.status is not after.status or after.since <= before.since:
-        return None
-    return after.since
 
 
 def due_at(rule: TrafficFailover, spill: Spill) -> datetime:

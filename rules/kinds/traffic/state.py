@@ -13,6 +13,19 @@ from rules.core.values import replace
 
 
 @dataclass(frozen=True, slots=True)
+class BackendStretch:
+    """How a backend is, and since when it has been seen so without a break."""
+
+    status: Health
+    since: datetime
+
+    def begun_anew(self, after: BackendStretch | None) -> datetime | None:
+        """Give when a later stretch of the same status began; None: it goes on, or is another."""
+        anew = after is not None and self.status is after.status and after.since > self.since
+        return after.since if after is not None and anew else None
+
+
+@dataclass(frozen=True, slots=True)
 class Flap:
     """A backend that traffic has left because it was bad."""
 
@@ -24,7 +37,10 @@ class Flap:
     returned_at: datetime | None = None
     """When it last got its traffic back."""
     good_since: datetime | None = None
-    """Since when no signal says that it is bad, or since its last trial failed; None: one does."""
+    """Since when no signal says that it is bad, or since its last trial failed; None: one does. Restarted
+    by the first look after a time in which a source did not look."""
+    seen: Mapping[str, BackendStretch] = field(default_factory=dict)
+    """What sources say of it, by signal, and since when without a break; only where its trial waits by all signals."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,14 +81,6 @@ class Drift:
     since: datetime
     before: Mapping[str, int]
     """The weights at that time."""
-
-
-@dataclass(frozen=True, slots=True)
-class BackendStretch:
-    """How a backend is, and since when it has been seen so without a break."""
-
-    status: Health
-    since: datetime
 
 
 @dataclass(frozen=True, slots=True)

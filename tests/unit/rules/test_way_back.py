@@ -49,6 +49,11 @@ def causes(rules: Any, *events: Event, until: float = 1000) -> list[tuple[float,
     return [(one.at, one.what.because) for one in things if isinstance(one.what, SetWeights)]
 
 
+def look(service: str, second: float, since: float, status: str = "Healthy", **more: Any) -> Event:
+    """What a source that can be asked saw, and since when without a break."""
+    return seen(service, status, at=second, since=at(since), signal="probe", source="probe", **more)
+
+
 def good(*seconds: float) -> list[Event]:
     return [healthy("a", at=second) for second in seconds]
 
@@ -361,3 +366,45 @@ def test_a_ratio_of_rates_is_known() -> None:
 def test_a_signal_that_falls_silent_no_longer_says_that_it_is_bad() -> None:
     left = [route(HOME), healthy("b", at=0), healthy("a", at=0), unhealthy("a", at=10, stale=30)]
     assert causes(trial(), *left, until=200)[:2] == [(20, "PrimaryUnhealthy"), (100, "Trial")]
+
+
+# A trial after a time in which nobody looked.
+
+SEEN_BAD = (
+    route(HOME), look("b", 0, 0), look("a", 0, 0), look("a", 5, 5, "Unhealthy"), look("a", 15, 5, "Unhealthy"),
+    look("b", 15, 0), look("a", 30, 30), look("a", 35, 30),
+)  # fmt: skip
+"""Traffic leaves the primary at 15, and from 30 to 35 it is seen to be well."""
+
+
+def test_a_trials_wait_goes_on_where_the_source_has_looked_all_the_time() -> None:
+    assert moves(trial(), *SEEN_BAD, look("a", 100, 30), look("b", 100, 0), until=110)[1:] == [(100, TRIED)]
+
+
+def test_a_trials_wait_begins_again_after_a_time_in_which_nobody_looked() -> None:
+    again = [look("a", 100, 100), look("b", 100, 0), look("a", 159, 100), look("a", 160, 100), look("b", 160, 0)]
+    assert moves(trial(), *SEEN_BAD, *again, until=170)[1:] == [(160, TRIED)]
+    silent = [
+        look("a", 40, 30, stale=30),
+        *(look("a", second, 85, stale=90) for second in (85, 145)),
+        look("b", 145, 0),
+    ]
+    assert moves(trial(), *SEEN_BAD, *silent, until=170)[1:] == [(145, TRIED)], "though it was Unknown in between"
+
+
+def test_a_trials_wait_begins_again_where_the_first_look_after_it_was_left_bridges_nothing() -> None:
+    left = (*SEEN_BAD[:4], look("a", 15, 5, "Unhealthy"), look("b", 15, 0))
+    told = [look("a", 16, 16, "Unknown"), look("a", 60, 60, "Unknown")]
+    assert moves(trial(), *left, *told, until=200)[1:2] == [(120, TRIED)]
+
+
+def test_what_is_not_known_without_traffic_is_tried_when_the_wait_is_over() -> None:
+    told = [look("a", second, 16, "Unknown") for second in (16, 30, 60)]
+    assert moves(trial(), *SEEN_BAD[:6], *told, until=80)[1:] == [(76, TRIED)]
+    flips = [
+        look("a", 16, 16, "Unknown"),
+        look("a", 30, 30),
+        look("a", 40, 40, "Unknown"),
+        look("a", 70, 40, "Unknown"),
+    ]
+    assert moves(trial(), *SEEN_BAD[:6], *flips, until=80)[1:] == [(76, TRIED)], "no look says that it is bad"
