@@ -87,20 +87,20 @@ class Executor:
         self._publisher = publisher
         self._carry_out = carry_out
         self._in_hands = IN_HANDS_PER_SLOT * concurrency
-        self._slots = Slots(concurrency, clock)
+        self._hands = asyncio.Semaphore(self._in_hands)
+        self._slots = Slots(concurrency, clock, crowded=self._hands.locked)
         self._intents: Store = bus.store(INTENTS)
         # Actions of one concurrency key run one after the other; a lock lives as long as it is held or waited for.
         self._busy: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     async def run(self) -> None:
         """Work until cancelled."""
-        hands = asyncio.Semaphore(self._in_hands)
         async with self._bus.work(EXECUTORS, batch=self._in_hands) as work, asyncio.TaskGroup() as group:
             while True:
                 for delivery in await work.next(WAIT):
-                    await hands.acquire()
+                    await self._hands.acquire()
                     task = group.create_task(self._one(work, delivery))
-                    task.add_done_callback(lambda _: hands.release())
+                    task.add_done_callback(lambda _: self._hands.release())
 
     async def _one(self, work: WorkQueue, delivery: Delivery) -> None:
         extending = asyncio.create_task(_extend(work, delivery))

@@ -20,7 +20,9 @@ from reactor.runtime.clock import Clock
 SHARE = 4
 """A cluster gets one slot in so many before it has answered, and leaves at least as many to the others."""
 PATIENCE_SECONDS = 0.5
-"""So long a free slot is waited for before the action goes back to the queue."""
+"""So long a free slot is waited for before the action goes back to the queue, where others may wait behind it."""
+PATIENCE_SECONDS_MAX = 5.0
+"""So long where none do: half of the time after which an action that could not be begun leaves the queue."""
 BUSY_SECONDS = 0.5
 """So long it then stays there."""
 TIMED_OUT_SECONDS = 2.5
@@ -44,8 +46,10 @@ class _Share(asyncio.Semaphore):
 class Slots:
     """The slots of one executor."""
 
-    def __init__(self, concurrency: int, clock: Clock) -> None:
+    def __init__(self, concurrency: int, clock: Clock, *, crowded: Callable[[], bool] = lambda: True) -> None:
+        """`crowded`: whether other actions may wait in the queue until some of those here are done or go back."""
         self._clock = clock
+        self._crowded = crowded
         self._all = asyncio.Semaphore(concurrency)
         self._first = max(1, concurrency // SHARE)
         self._most = max(self._first, concurrency - self._first)
@@ -56,7 +60,8 @@ class Slots:
     async def run(self, action: Action, work: Callable[[], Awaitable[Outcome]]) -> Outcome:
         """Carry an action out in a slot. Raises Waited where there is none, and what `work` raises."""
         peers = action.peers
-        async with self._trial(peers), self._slot(peers):
+        async with self._trial(peers) as tried, self._slot(peers):
+            self._not_silent(peers - tried)  # it may have timed out while a slot was waited for
             began = self._clock.monotonic()
             outcome = await work()
             if not isinstance(action, ZoneStep):  # whose time-outs may be those of a cloud's API
@@ -64,32 +69,36 @@ class Slots:
             return outcome
 
     @asynccontextmanager
-    async def _trial(self, peers: frozenset[str]) -> AsyncIterator[None]:
+    async def _trial(self, peers: frozenset[str]) -> AsyncIterator[frozenset[str]]:
         silent = peers & self._silent
-        if tried := silent & self._trials:
-            _refused(tried, "silent")
-            raise Waited(
-                f"{', '.join(sorted(tried))} did not answer: one action at a time is tried", after=BUSY_SECONDS
-            )
+        self._not_silent(silent & self._trials)
         self._trials |= silent
         try:
-            yield
+            yield silent
         finally:
             self._trials -= silent
 
+    def _not_silent(self, peers: frozenset[str]) -> None:
+        if silent := peers & self._silent:
+            _refused(silent, "silent")
+            raise Waited(
+                f"{', '.join(sorted(silent))} did not answer: one action at a time is tried", after=BUSY_SECONDS
+            )
+
     @asynccontextmanager
     async def _slot(self, peers: frozenset[str]) -> AsyncIterator[None]:
-        async with AsyncExitStack() as held:
-            try:
-                async with asyncio.timeout(PATIENCE_SECONDS):
-                    for name in sorted(peers):  # always in this order: no two wait for each other
-                        share = self._shares.setdefault(name, _Share(self._first, self._most))
-                        await held.enter_async_context(share)
-                    await held.enter_async_context(self._all)
-            except TimeoutError as error:
+        # Always in this order: no two wait for each other. Kept over all turns, with what each has grown by.
+        shares = [self._shares.setdefault(name, _Share(self._first, self._most)) for name in sorted(peers)]
+        until = self._clock.monotonic() + PATIENCE_SECONDS_MAX
+        while True:
+            async with AsyncExitStack() as held:
+                if await _entered(held, [*shares, self._all]):
+                    yield
+                    return
+            # One that goes back begins again at the end of the line, and slots may be free before it is there.
+            if self._crowded() or peers & self._silent or self._clock.monotonic() >= until:
                 _refused(peers, "busy")
-                raise Waited(f"no slot is free for {', '.join(sorted(peers))}", after=BUSY_SECONDS) from error
-            yield
+                raise Waited(f"no slot is free for {', '.join(sorted(peers))}", after=BUSY_SECONDS)
 
     def _heard(self, peers: frozenset[str], outcome: Outcome, seconds: float) -> None:
         if outcome.reason not in _UNAVAILABLE or seconds < TIMED_OUT_SECONDS:
@@ -98,6 +107,17 @@ class Slots:
                 self._shares[name].grow()
         elif len(peers) == 1:  # of several it is not known which one
             self._silent |= peers
+
+
+async def _entered(held: AsyncExitStack, wanted: Iterable[asyncio.Semaphore]) -> bool:
+    """Whether all of them were free in time."""
+    try:
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            for one in wanted:
+                await held.enter_async_context(one)
+    except TimeoutError:
+        return False
+    return True
 
 
 def _refused(peers: Iterable[str], reason: str) -> None:

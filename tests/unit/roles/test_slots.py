@@ -13,6 +13,7 @@ from reactor.actions.outcomes import Waited
 from reactor.execute import slots
 from reactor.execute.slots import Slots
 from reactor.runtime.clock import Clock
+from tests.clock import on_virtual_time, virtual_clock
 from tests.unit.actions.builders import notify, route, set_weights
 from tests.unit.actions.workload.builders import cancel, evict, place, purge, set_taints
 from tests.unit.actions.zone.builders import zone_step
@@ -154,3 +155,76 @@ async def test_a_refusal_at_once_is_an_answer() -> None:
     async with asyncio.timeout(60):
         both = await asyncio.gather(*(some.run(to("busy"), hang) for _ in range(2)))
     assert [one.status for one in both] == ["Done", "Done"]
+
+
+def test_where_no_other_waits_each_slot_that_gets_free_is_taken_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An API takes 0.9 s: those that went back to the queue together would miss each time when slots are free."""
+    monkeypatch.setattr(slots, "PATIENCE_SECONDS", 0.5)
+
+    async def crowd() -> float:
+        clock = virtual_clock()
+        some = Slots(36, clock, crowded=lambda: False)
+
+        async def work() -> Outcome:
+            await clock.sleep(0.9)
+            return answer(to("slow"))
+
+        async def done() -> None:
+            while True:
+                try:
+                    await some.run(to("slow"), work)
+                except Waited:  # left before the pause: what was raised would keep the share
+                    pass
+                else:
+                    return
+                await clock.sleep(slots.BUSY_SECONDS)
+
+        began = clock.monotonic()
+        await asyncio.gather(*(done() for _ in range(60)))
+        return clock.monotonic() - began
+
+    # 9 at first, one more with each answer up to 27: 9, 18, 27, and the other 6. By way of the queue: 6.9 s.
+    assert on_virtual_time(crowd()) == pytest.approx(4 * 0.9)
+
+
+async def test_what_waits_for_a_cluster_that_times_out_meanwhile_does_not_hang_after_it() -> None:
+    clock, over = Stepped(), asyncio.Event()
+    some, worked = Slots(CONCURRENCY, clock, crowded=lambda: False), list[str]()
+
+    async def time_out() -> Outcome:
+        await over.wait()
+        clock.passed += slots.TIMED_OUT_SECONDS
+        return answer(to("dead"), "ApiUnavailable")
+
+    async def work() -> Outcome:
+        worked.append("dead")
+        return answer(to("dead"))
+
+    hanging = [asyncio.create_task(some.run(to("dead"), time_out)) for _ in range(CONCURRENCY // slots.SHARE)]
+    await asyncio.sleep(0)
+    waiting = [asyncio.create_task(some.run(to("dead"), work)) for _ in range(2)]
+    await asyncio.sleep(0)
+    over.set()
+    given_up = await asyncio.gather(*waiting, return_exceptions=True)
+    await asyncio.gather(*hanging)
+    assert (worked, [type(one) for one in given_up]) == ([], [Waited, Waited])
+
+
+async def test_who_waits_for_a_slot_goes_back_once_others_wait_behind_it() -> None:
+    over, crowded = asyncio.Event(), False
+    some = Slots(CONCURRENCY, Clock(), crowded=lambda: crowded)
+
+    async def hang() -> Outcome:
+        await over.wait()
+        return answer(to("slow"))
+
+    hanging = [asyncio.create_task(some.run(to("slow"), hang)) for _ in range(CONCURRENCY // slots.SHARE)]
+    await asyncio.sleep(0)
+    waiting = asyncio.create_task(some.run(to("slow"), hang))
+    await asyncio.wait({waiting}, timeout=5 * slots.PATIENCE_SECONDS)
+    assert not waiting.done()
+    crowded = True
+    with pytest.raises(Waited, match="no slot is free for slow"):
+        await waiting
+    over.set()
+    await asyncio.gather(*hanging)
