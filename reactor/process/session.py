@@ -173,15 +173,18 @@ async def clock_difference(bus: Bus, clock: Clock) -> tuple[timedelta, timedelta
 
 
 async def keep_time_with(bus: Bus, clock: Clock) -> None:
-    """Use the bus's clock where ours is off: the decider of a group has to agree with the one before.
+    """Use the bus's clock where ours differs by more than the answer's own time explains.
 
-    Stored deadlines are moments; a process an hour ahead would take every open window for over. Raises Unavailable.
+    Stored deadlines are moments, and what one process has dated is decided on by another: a process an hour ahead would
+    take every open window for over, and one 0.9 s behind would have others act 0.9 s early. Raises Unavailable.
     """
     looks = [await clock_difference(bus, clock) for _ in range(LOOKS)]
     ahead, doubt = min(looks, key=lambda look: look[1])
+    if abs(ahead) <= doubt:
+        return
+    clock.align(ahead)
+    clock.measured(timedelta(0), doubt)
     if abs(ahead) - doubt > CLOCKS_APART:
-        clock.align(ahead)
-        clock.measured(timedelta(0), doubt)
         log.error(
             "this machine's clock is wrong, or the bus's: the bus's is used",
             extra={"ahead_seconds": round(-ahead.total_seconds(), 1), "fix": "NTP on both"},
