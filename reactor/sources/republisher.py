@@ -14,6 +14,7 @@ import logging
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Set
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from math import inf
 from typing import Any, Generic, TypeAlias, TypeVar
 
@@ -30,7 +31,10 @@ JUST_SECONDS = 0.5
 asks again after a second."""
 AT_ONCE = 32  # sayings that wait for the bus at the same time
 RETRY_SECONDS = 0.2
-PATIENCE_SECONDS = 0.25  # so long a look waits for the bus, once: the next look must not be late
+LOOK_ON_SECONDS = 0.001
+"""So long a look waits for the bus: what fails at the same moment comes with the next event of a watch. A bus that
+syncs to a disk takes some milliseconds for each, and the last of hundreds would wait for the sum of them."""
+PATIENCE_SECONDS = 0.25  # a bus that takes longer is away
 LONG_AGO = datetime.min.replace(tzinfo=UTC)
 LEAST_STALE_SECONDS = 0.001  # an observation that is stale at once is none
 
@@ -89,6 +93,8 @@ class Republisher(Generic[Said]):
         self._telling: set[asyncio.Task[None]] = set()
         self._away = asyncio.Event()
         """Set while the bus has not taken the last word in time."""
+        self._mistake: BaseException | None = None
+        """What a telling has raised that was left to itself, until the next one."""
         self._refused = False
         self._kept = False
         """Whether what is owed is tried again."""
@@ -252,6 +258,9 @@ class Republisher(Generic[Said]):
 
     async def _soon(self, entry: _Entry[Said], seen: datetime = LONG_AGO) -> None:
         """Tell it, and leave it to itself where the bus takes its time. While the bus is away it is only owed."""
+        if self._mistake is not None:
+            mistake, self._mistake = self._mistake, None
+            raise mistake
         entry.due_at = 0
         if self._away.is_set() and self._kept:
             return
@@ -259,14 +268,20 @@ class Republisher(Generic[Said]):
         self._telling.add(telling)
         telling.add_done_callback(self._telling.discard)
         try:
-            await asyncio.wait({telling}, timeout=PATIENCE_SECONDS)
+            await asyncio.wait({telling}, timeout=LOOK_ON_SECONDS)
         except asyncio.CancelledError:
             telling.cancel()
             raise
         if telling.done():
             telling.result()
-        else:
-            self._away.set()
+            return
+        late = asyncio.get_running_loop().call_later(PATIENCE_SECONDS - LOOK_ON_SECONDS, self._away.set)
+        telling.add_done_callback(partial(self._left, late))
+
+    def _left(self, late: asyncio.TimerHandle, telling: asyncio.Task[None]) -> None:
+        late.cancel()
+        if not telling.cancelled():
+            self._mistake = telling.exception()
 
     async def _told(self, entry: _Entry[Said], seen: datetime = LONG_AGO) -> None:
         entry.known_until = max(entry.known_until, seen)

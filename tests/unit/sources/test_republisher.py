@@ -14,7 +14,7 @@ from bus.messages import Route
 from reactor.clients.changes import ReadInterval
 from reactor.runtime.clock import Clock
 from reactor.runtime.errors import Retryable
-from reactor.sources.republisher import LONG_AGO, RETRY_SECONDS, Republisher, gather
+from reactor.sources.republisher import LONG_AGO, PATIENCE_SECONDS, RETRY_SECONDS, Republisher, gather
 from tests.clock import HandClock, on_virtual_time, virtual_clock
 
 GONE = Route(
@@ -146,6 +146,7 @@ def test_what_is_said_while_the_bus_takes_its_time_is_told_as_soon_as_it_has_tak
         await asyncio.sleep(0)
         for names in (("slow", "slower"), ("next",)):
             await gather(standing.say(name, GONE.model_copy(update={"name": name}), changed=True) for name in names)
+            await asyncio.sleep(PATIENCE_SECONDS)
         await asyncio.sleep(10)
         keeping.cancel()
         await asyncio.gather(keeping, return_exceptions=True)
@@ -173,6 +174,7 @@ def test_each_who_asks_while_an_answer_is_told_gets_the_look_that_was_asked_for(
             moments.append(clock.now())
             asking.append(asyncio.create_task(standing.ask(["shared"], moments[-1], lambda _: clock.now())))
         await asyncio.gather(*asking)
+        await asyncio.sleep(0.1)
         return moments
 
     moments = on_virtual_time(asked())
@@ -195,6 +197,7 @@ def test_what_is_otherwise_now_is_not_dated_by_what_was_known_of_how_it_was() ->
         there = GONE.model_copy(update={"exists": True})
         look = ReadInterval(clock.now(), clock.now())
         await asyncio.gather(answering, standing.say("a", there, changed=True, look=look))
+        await asyncio.sleep(0.1)
         return look.ended
 
     seen = on_virtual_time(changed())
@@ -249,3 +252,36 @@ def test_a_look_that_was_asked_for_is_told_also_where_a_later_one_is_asked_for_m
         return look.began
 
     assert on_virtual_time(asked()) == taken[0]
+
+
+def test_what_is_seen_one_after_the_other_is_told_at_the_same_time() -> None:
+    """A watch shows one event after the other, and the bus syncs each fact to its disk."""
+    taken: list[str] = []
+
+    async def tell(route: Route) -> None:
+        await asyncio.sleep(0.01)
+        taken.append(route.name)
+
+    async def seen() -> float:
+        clock = virtual_clock()
+        standing = Republisher(tell, clock, period_seconds=30)
+        began = clock.monotonic()
+        for number in range(60):
+            await standing.say(f"{number}", GONE.model_copy(update={"name": f"app{number}"}), changed=True)
+        await asyncio.sleep(0.01)
+        return clock.monotonic() - began
+
+    assert on_virtual_time(seen()) < 0.1
+    assert len(taken) == 60
+
+
+async def test_what_goes_wrong_in_a_telling_that_was_left_to_itself_is_raised_by_the_next() -> None:
+    async def tell(_: Route) -> None:
+        await asyncio.sleep(0.01)
+        raise ValueError("a mistake of ours")
+
+    standing = Republisher(tell, HandClock(), period_seconds=30)
+    await standing.say("a", GONE, changed=True)
+    await asyncio.sleep(0.02)
+    with pytest.raises(ValueError, match="a mistake of ours"):
+        await standing.say("b", GONE, changed=True)

@@ -154,7 +154,7 @@ async def _outage(bus: Bus) -> None:
     assert bus.last.since <= since <= bus.last.observed_at <= seen
 
 
-def test_looks_wait_for_a_bus_that_hangs_only_once(bus: Bus) -> None:
+def test_looks_do_not_wait_for_a_bus_that_hangs(bus: Bus) -> None:
     on_virtual_time(_looks_at_a_bus_that_hangs(bus))
 
 
@@ -165,7 +165,7 @@ async def _looks_at_a_bus_that_hangs(bus: Bus) -> None:
         bus.frozen, began = True, clock.monotonic()
         for status in (H, U, H, U, H, U):
             await publisher.say(TARGET, status)
-        assert clock.monotonic() - began == pytest.approx(standing_.PATIENCE_SECONDS)  # six looks
+        assert clock.monotonic() - began <= standing_.PATIENCE_SECONDS / 10  # six looks
 
 
 async def test_what_was_asked_for_and_has_been_seen_since_is_said_again(
