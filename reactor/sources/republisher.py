@@ -14,7 +14,6 @@ import logging
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Set
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import partial
 from math import inf
 from typing import Any, Generic, TypeAlias, TypeVar
 
@@ -245,8 +244,9 @@ class Republisher(Generic[Said]):
         while True:
             await self._away.wait()
             await self._clock.sleep(RETRY_SECONDS)
-            while any(entry.telling for entry in self._entries.values()):
-                await self._clock.sleep(RETRY_SECONDS)  # what was said meanwhile is owed also where the bus took this
+            # What was said meanwhile is owed also where the bus took this; as soon as it takes anything, it is there.
+            while self._away.is_set() and any(entry.telling for entry in self._entries.values()):
+                await self._clock.sleep(RETRY_SECONDS)
             owed = [(entry, seen(entry.key)) for entry in self._entries.values() if not entry.due_at]
             first = next(((entry, until) for entry, until in owed if until is not None), None)
             if first is None:
@@ -274,14 +274,12 @@ class Republisher(Generic[Said]):
             raise
         if telling.done():
             telling.result()
-            return
-        late = asyncio.get_running_loop().call_later(PATIENCE_SECONDS - LOOK_ON_SECONDS, self._away.set)
-        telling.add_done_callback(partial(self._left, late))
+        else:
+            telling.add_done_callback(self._left)
 
-    def _left(self, late: asyncio.TimerHandle, telling: asyncio.Task[None]) -> None:
-        late.cancel()
+    def _left(self, telling: asyncio.Task[None]) -> None:
         if not telling.cancelled():
-            self._mistake = telling.exception()
+            self._mistake = telling.exception() or self._mistake
 
     async def _told(self, entry: _Entry[Said], seen: datetime = LONG_AGO) -> None:
         entry.known_until = max(entry.known_until, seen)
@@ -294,7 +292,12 @@ class Republisher(Generic[Said]):
                 entry.told_at = self._clock.monotonic()
                 entry.due_at = entry.told_at + self._period
                 entry.told_of = max(entry.seen_at, entry.known_until)
-                await self._tell(_dated(entry))
+                # Each time anew: what many ask for is told again and again, in one go, by a bus that is there.
+                late = asyncio.get_running_loop().call_later(PATIENCE_SECONDS, self._away.set)
+                try:
+                    await self._tell(_dated(entry))
+                finally:
+                    late.cancel()
                 self._refused = False
                 self._away.clear()
         except Retryable as error:
