@@ -91,7 +91,7 @@ def _unfounded(route: RouteHistory, run: Run, stood: Mapping[str, int], write: W
     """Give the breach, if at no time, as late as could be known, all of the write was right."""
     left = [name for name in stood if stood[name] and not write.weights.get(name)]
     gained = [name for name, weight in write.weights.items() if weight and not stood.get(name)]
-    recent = Span(write.at - SEEN_WITHIN - route.period, write.at + run.slack)
+    recent = Span(write.at - write.under_way - SEEN_WITHIN - route.period, write.at + run.slack)
     moments = [recent]
     for name in left:
         moments = _common(moments, _leaving(route, run, name, gained))

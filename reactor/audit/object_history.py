@@ -35,6 +35,8 @@ class Write:
     """All weights of the object after it."""
     generation: int
     epoch: int
+    under_way: float = 0.0
+    """Seconds from when it was sent until it took effect, where that is known: what came meanwhile stops no write."""
 
 
 @dataclass(frozen=True, slots=True)

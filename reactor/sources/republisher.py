@@ -292,7 +292,7 @@ class Republisher(Generic[Said]):
                 entry.told_at = self._clock.monotonic()
                 entry.due_at = entry.told_at + self._period
                 entry.told_of = max(entry.seen_at, entry.known_until)
-                # Each time anew: what many ask for is told again and again, in one go, by a bus that is there.
+                # For each fact by itself: what many ask for is told again and again, and the bus is there.
                 late = asyncio.get_running_loop().call_later(PATIENCE_SECONDS, self._away.set)
                 try:
                     await self._tell(_dated(entry))

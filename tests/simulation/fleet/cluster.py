@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from random import Random
 from typing import Any
 
@@ -45,8 +47,8 @@ class Cluster:
             raise NotFound(path)
         return self.objects[path]
 
-    async def json_patch(self, path: str, operations: Sequence[JsonObject]) -> JsonObject:
-        """Raises NotFound, Conflict, ApiUnavailable."""
+    async def json_patch(self, path: str, operations: Sequence[JsonObject], sent: float | None = None) -> JsonObject:
+        """Raises NotFound, Conflict, ApiUnavailable. `sent`: when it left its client; default: now."""
         before = await self.get(path)
         try:
             after = json_patch(before, list(operations))
@@ -57,7 +59,8 @@ class Cluster:
         self._version += 1
         metadata = {**after["metadata"], "resourceVersion": str(self._version)}
         self.objects[path] = after = {**after, "metadata": metadata}
-        self._wrote(metadata["name"], self._seen(after))
+        under_way = 0.0 if sent is None else self._loop.time() - sent
+        self._wrote(metadata["name"], replace(self._seen(after), under_way=under_way))
         return after
 
     async def set_weights(self, action: SetWeights) -> None:
@@ -108,7 +111,8 @@ class Api:
 
     async def json_patch(self, path: str, operations: Sequence[JsonObject]) -> JsonObject:
         """Raises NotFound, Conflict, ApiUnavailable."""
-        return await self._link.call(f"PATCH {path}", lambda: self._cluster.json_patch(path, operations))
+        sent = asyncio.get_running_loop().time()
+        return await self._link.call(f"PATCH {path}", lambda: self._cluster.json_patch(path, operations, sent))
 
     async def apply(self, path: str, body: Mapping[str, Any], *, force: bool = False) -> JsonObject:
         """Not asked for by any action on a route."""
