@@ -7,12 +7,13 @@ from collections.abc import Iterable, Sequence
 from bus import subjects
 from bus.envelope import encode
 from bus.errors import Unavailable
-from bus.messages import Fact, Observation, iso
+from bus.messages import Cluster, ClusterTaints, Fact, Observation, Route, Workload, WorkloadCopy, iso
 from bus.port import Bus, Outgoing
 from reactor.route.rounds import Rounds
 from reactor.runtime import tracing
 from reactor.runtime.clock import Clock
 from reactor.runtime.errors import Retryable
+from rules.core.interests import path_of
 from rules.engine.routing import PATHS_MAX, Routing
 
 
@@ -27,8 +28,8 @@ class FactPublisher:
         self._clock = clock
         self._source = source
         self._rounds = Rounds(bus)
-        self._of_targets: dict[tuple[str, str], Sequence[int]] = {}
-        """The partitions that an observation concerns, by its target and signal: rules ask for nothing else of it."""
+        self._known: dict[Sequence[str], Sequence[int]] = {}
+        """The partitions of facts that come again and again, by what rules look at to find them: `_key`."""
 
     @property
     def routing(self) -> Routing:
@@ -70,14 +71,13 @@ class FactPublisher:
 
     def _concerned(self, fact: Fact) -> Sequence[int]:
         """The partitions that it concerns, in order."""
-        if isinstance(fact, Observation):
-            key = fact.target, fact.signal
-            if (known := self._of_targets.get(key)) is None:
-                if len(self._of_targets) >= PATHS_MAX:
-                    self._of_targets.clear()
-                known = self._of_targets[key] = self._homes(fact)
-            return known
-        return range(self._partitions) if self._routing.everywhere(fact) else self._homes(fact)
+        if (key := _key(fact)) is None:
+            return range(self._partitions) if self._routing.everywhere(fact) else self._homes(fact)
+        if (known := self._known.get(key)) is None:
+            if len(self._known) >= PATHS_MAX:
+                self._known.clear()
+            known = self._known[key] = self._homes(fact)
+        return known
 
     def _homes(self, fact: Fact) -> Sequence[int]:
         found: set[int] = set()
@@ -104,6 +104,14 @@ class FactPublisher:
                 await self._rounds.publish(messages)
         except Unavailable as error:
             raise Retryable(str(error)) from error
+
+
+def _key(fact: Fact) -> Sequence[str] | None:
+    """Give all of the fact by which rules find its partitions: of an observation its target and signal, of inventory
+    what it is about. None: they look at more of it."""
+    if isinstance(fact, Observation):
+        return fact.target, fact.signal
+    return path_of(fact) if isinstance(fact, Route | Workload | WorkloadCopy | Cluster | ClusterTaints) else None
 
 
 def _subject(partition: int, fact: Fact) -> str:

@@ -41,8 +41,9 @@ from bus.messages import (
 )
 from rules.catalog import AnyRule, kind_of
 from rules.core.index import Index, pattern_of
+from rules.core.interests import path_of
 from rules.engine.groups import GroupStore
-from rules.engine.routing import Address, Routing
+from rules.engine.routing import Address, Home, Routing
 from rules.kinds.traffic.route_interests import explicit_targets, named_ref
 from rules.loader import RuleSet
 from rules.rehearsal.simulation import at
@@ -267,6 +268,21 @@ def test_what_a_reader_decides_is_in_a_home_to_which_the_fact_goes(rules: RuleSe
                 rule = routing.rules[name]
                 stirred = kind_of(rule).shared_object is not None  # they follow their census, which is in their home
                 assert stirred or routing.home(name, kind_of(rule).scope(rule, object_)) in homes
+
+
+@settings(max_examples=40, deadline=None)
+@given(rule_sets())
+def test_inventory_of_one_thing_has_the_same_homes_whatever_else_it_says(rules: RuleSet) -> None:
+    """A publisher of facts finds their partitions once for each path."""
+    routing = Routing.of(rules)
+    homes: dict[Sequence[str], set[Home]] = {}
+    for fact in FACTS:
+        if isinstance(fact, Route | Workload | WorkloadCopy | Cluster | ClusterTaints):
+            others: list[dict[str, Any]] = [{"labels": {"app": "other"}}, {"labels": {}}, {"exists": False}]
+            there = [other for other in others if other.keys() <= type(fact).model_fields.keys()]
+            for one in (fact, *(fact.model_copy(update=other) for other in there)):
+                found = set(routing.homes(one))
+                assert homes.setdefault(path_of(one), found) == found, one
 
 
 @settings(max_examples=400, deadline=None)
