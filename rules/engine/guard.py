@@ -57,26 +57,29 @@ def guard(
     `fresh`: whether what the desired state rests on was seen a moment ago; otherwise no grant is used up.
     `waits`: acts are missing in it only because their evidence is: the approval request and its answer stay.
     """
+    tells = kind_of(rule).tells
     wants = bool(desired.acts) or desired.notice is not None
     refusal = _never(rule, group, desired) if wants else None
     back = _asked_back(desired) if refusal is not None and refusal[0] is Held.PAUSED else ()
     if refusal is not None and (back != desired.acts or desired.notice is not None):
-        answer = renew(rule, dropped(group), now)
+        answer = renew(dropped(group), now, tells=tells)
         return _leave(answer, DesiredState(held=refusal, requeue_at=desired.requeue_at, acts=back))
     acts = _asking(group, desired)
     if not acts:
         still = waits or any(not act.safe and not act.follows for act in desired.acts)
-        return _leave(renew(rule, group if still else dropped(group), now), desired)
+        return _leave(renew(group if still else dropped(group), now, tells=tells), desired)
     limits = limits_of(rule, file_guards)
     group, held, moment = _own(rule, group, limits, acts, now)
     if held is None:
         shared = limits.shared if not all(act.homeward for act in acts) else {}
-        answer = acquire(rule, group, shared, in_short(acts), now, use=fresh) if shared else AcquireResult(group)
+        answer = AcquireResult(group)
+        if shared:
+            answer = acquire(group, shared, in_short(acts), now, tells=tells, use=fresh)
         if answer.granted and fresh:
             return _leave(answer, desired)
         held = answer.held
     else:
-        answer = renew(rule, group, now)
+        answer = renew(group, now, tells=tells)
     rest = tuple(act for act in desired.acts if act not in acts)
     about = acts[0].object if held is not None else desired.about
     requeue_at = first_of(desired.requeue_at, moment)

@@ -18,7 +18,6 @@ from rules.core.reasons import Held
 from rules.core.values import replace
 from rules.limits.limiters import REHEARSED, holds_slots, spends
 from rules.rulefile.guards import Guards
-from rules.rulefile.model import Notification, Rule
 
 UNANSWERED = timedelta(seconds=15)
 """A request without a reply is said again after this long."""
@@ -42,9 +41,11 @@ class AcquireResult:
 
 
 def acquire(
-    rule: Rule, group: Group, guards: Mapping[str, Guards], what: str, now: datetime, *, use: bool = True
+    group: Group, guards: Mapping[str, Guards], what: str, now: datetime, *, tells: bool, use: bool = True
 ) -> AcquireResult:
     """Ask these guards in turn for a grant of what the group wants now. `use`: it is done as soon as all grant it.
+
+    `tells`: whether telling people is what the rule does, as its kind says.
 
     One that denies is waited for, and those before it are given back meanwhile: others may need them. Once it grants,
     they are asked again. So a group that waits for slots holds slots only of guards that come later, which leaves no
@@ -52,7 +53,7 @@ def acquire(
     """
     grants = group.grants or Grants()
     generation = max(grants.generation, group.generation)
-    given_back, waits = _given_back(rule, group, guards)
+    given_back, waits = _given_back(group, guards, tells=tells)
     asked: dict[str, GrantRequest] = {}
     emits: list[Fact] = []
     held: tuple[Held, str] | None = None
@@ -81,14 +82,14 @@ def acquire(
     return AcquireResult(group, tuple(emits), granted, held, min(moments, default=None))
 
 
-def _given_back(rule: Rule, group: Group, guards: Mapping[str, Guards]) -> tuple[frozenset[str], str | None]:
+def _given_back(group: Group, guards: Mapping[str, Guards], *, tells: bool) -> tuple[frozenset[str], str | None]:
     """Give the guards whose grant is given back, because another one denies, and the one that alone is waited for.
 
     Nothing is given back of what is in flight.
     """
     asked = group.grants.asked if group.grants is not None else {}
     denied = [name for name in guards if name in asked and asked[name].granted is False and not asked[name].spent]
-    if not denied or _in_flight(rule, group):
+    if not denied or _in_flight(group, tells=tells):
         return frozenset(), None
     names = list(guards)
     closed = next((name for name in denied if asked[name].reason in CLOSED), None)
@@ -109,12 +110,13 @@ def _has(guards: Guards) -> bool:
     return holds_slots(guards) or spends(guards)
 
 
-def renew(rule: Rule, group: Group, now: datetime) -> AcquireResult:
-    """Keep what is granted while something done by it is in flight, and give it back once nothing is."""
+def renew(group: Group, now: datetime, *, tells: bool) -> AcquireResult:
+    """Keep what is granted while something done by it is in flight, and give it back once nothing is. `tells`: as in
+    acquire()."""
     grants = group.grants
     if grants is None or not grants.asked:
         return AcquireResult(group)
-    if not _in_flight(rule, group):
+    if not _in_flight(group, tells=tells):
         emits = tuple(_request(group, guard, part, now, wanted=False) for guard, part in grants.asked.items())
         return AcquireResult(replace(group, grants=replace(grants, asked={})), emits)
     due = {guard for guard, part in grants.asked.items() if now >= part.said_at + GRANTED}
@@ -139,12 +141,10 @@ def on_reply(group: Group, fact: AcquireReply, now: datetime) -> Group:
     return replace(group, grants=replace(grants, asked={**grants.asked, fact.guard: part}))
 
 
-def _in_flight(rule: Rule, group: Group) -> bool:
-    """Whether anything that was done is without an outcome; a word to people about it does not count."""
-    return any(
-        entry.wanted and (isinstance(rule, Notification) or not isinstance(entry.action, Notify))
-        for entry in group.outbox
-    )
+def _in_flight(group: Group, *, tells: bool) -> bool:
+    """Whether anything that was done is without an outcome; a word to people about it does not count, unless that is
+    what the rule does."""
+    return any(entry.wanted and (tells or not isinstance(entry.action, Notify)) for entry in group.outbox)
 
 
 def _patience(part: GrantRequest) -> timedelta:

@@ -18,9 +18,10 @@ from rules.rulefile.model import Rule
 from rules.rulefile.targets import matches
 
 EVICTIONS = Guards(rate_per_second=0.5)
-"""For all WorkloadFailover rules together, where nothing else limits their rate (Karmada's resource-eviction-rate)."""
+"""For all rules of kinds that are limited by default, together, where nothing else limits their rate (Karmada's
+resource-eviction-rate)."""
 CLUSTERS = Guards(max_unhealthy="40%", rounding="Down", peers="cluster/*")
-"""For WorkloadFailover, where nothing else counts peers."""
+"""For each rule of such a kind, where nothing else counts peers."""
 CLUSTERS_MIN = 3
 """With fewer clusters, one bad one is already too many of them."""
 REHEARSED = "~dry-run"

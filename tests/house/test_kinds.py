@@ -26,6 +26,7 @@ from rules.core.group import Group, Member
 from rules.core.kind import RuleKind
 from rules.core.reasons import SENTENCES, Because, Held
 from rules.kinds.quorum.kind import QuorumRule
+from rules.limits.limiter import LimiterRule
 from rules.limits.limiters import limiters
 from rules.rehearsal.world import promises, world_topology
 from rules.rulefile.guards import Guards
@@ -218,11 +219,22 @@ def test_the_engine_names_no_kind() -> None:
     """What a kind is about is said by the kind: its word in the engine is a place that the next kind will miss."""
     names = [re.escape(model.__name__) for model in KINDS]
     things = "traffic|workload|zone|taint|quorum|weight|route"
-    words = re.compile(rf"rules\.kinds|\b({'|'.join(names)}|Notification)\b|(?i:\b\w*({things})s?\b)")
-    found = [
-        f"rules/engine/{path.name}:{number}: {line.strip()}"
-        for path in sorted((ROOT / "engine").glob("*.py"))
-        for number, line in enumerate(path.read_text().splitlines(), 1)
+    words = re.compile(rf"rules\.kinds|\b({'|'.join(names)})\b|(?i:\b\w*({things})s?\b)")
+    assert lines_with(words, "engine") == []
+
+
+def test_no_guard_names_a_kind() -> None:
+    """Guards limit every kind alike, by what it says of itself. What they are made of is one kind too."""
+    names = [re.escape(model.__name__) for model in KINDS if model is not LimiterRule]
+    assert lines_with(re.compile(rf"rules\.kinds|\b({'|'.join(names)})\b"), "core", "limits") == []
+
+
+def lines_with(words: re.Pattern[str], *folders: str) -> list[str]:
+    """The lines of the modules in these folders of rules/ that have one of the words."""
+    return [
+        f"rules/{folder}/{path.name}:{number}: {line.strip()}"
+        for folder in folders
+        for path in sorted((ROOT / folder).glob("*.py"))
+        for number, line in enumerate(path.read_text("utf-8").splitlines(), 1)
         if words.search(line)
     ]
-    assert found == []

@@ -250,12 +250,31 @@ def test_a_rule_kind_acts(copy: Path) -> None:
     assert not any(broken for _, broken in counted.values()), world
 
 
-def simulated(ran: Ran, copy: Path, rules: str, target: str = "service/a/b/c") -> list[str]:
-    """The lines of `reactor simulate` for a target that is bad from second 10 on."""
+@pytest.mark.long
+def test_what_a_rule_kind_tells_keeps_its_slot_while_it_is_in_flight(copy: Path) -> None:
+    """A guard knows by what the kind says, and not by its name, that telling people is all that it does."""
+    ran = walked("rule_kind", copy)
+    rules = rule_file(
+        copy,
+        "rules: [{name: n, kind: Announcement, mode: Enforce, match: service/**, whenUnhealthy: It is bad.,"
+        " whenHealthy: It is good., guards: {maxConcurrent: 1}}]",
+    )
+    targets = ("service/a/b/c", "service/a/b/d", "service/a/b/e")
+    out = simulated(ran, copy, rules, *targets, options=("--outcomes", "none"))
+    assert len([line for line in out if '"message":' in line]) == 1, out
+    assert len([line for line in out if '"held":"MaxConcurrent"' in line]) == 2, out
+
+
+def simulated(ran: Ran, copy: Path, rules: str, *targets: str, options: Sequence[str] = ()) -> list[str]:
+    """The lines of `reactor simulate` for targets that are bad from second 10 on."""
     looks = ((0, "Healthy"), (10, "Unhealthy"), (100, "Unhealthy"))
-    lines = [f'{{"at": {at}, "observe": {{"target": "{target}", "status": "{word}"}}}}' for at, word in looks]
+    lines = [
+        f'{{"at": {at}, "observe": {{"target": "{target}", "status": "{word}"}}}}'
+        for at, word in looks
+        for target in targets or ("service/a/b/c",)
+    ]
     (copy / "h.jsonl").write_text("\n".join(lines), "utf-8")
-    out = ran("-m", "reactor.cli.main", "simulate", "--rules", rules, "--history", "h.jsonl")
+    out = ran("-m", "reactor.cli.main", "simulate", "--rules", rules, "--history", "h.jsonl", *options)
     return [re.sub(r"(?<=[:,]) ", "", line) for line in out.splitlines()]
 
 
