@@ -28,6 +28,8 @@ class Described(BaseModel):
             key = field.alias or name
             if name in texts and key in properties:
                 properties[key].setdefault("description", texts[name])
+        if "const" in (kind := properties.get("kind", {})):  # it names the model, and so says what the model says
+            kind.setdefault("description", inspect.getdoc(cls) or "")
         return schema
 
 

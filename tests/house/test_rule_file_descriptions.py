@@ -9,12 +9,11 @@ from rules.loader import schema
 
 
 def keys() -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Each key of each model, and of the file. The `kind` that names the model itself is its own description."""
+    """Each key of each model, and of the file."""
     whole = schema()
     for name, model in {"the file": whole, **whole["$defs"]}.items():
         for key, part in model.get("properties", {}).items():
-            if not (key == "kind" and "const" in part):
-                yield f"{name}.{key}", part
+            yield f"{name}.{key}", part
 
 
 def test_each_key_of_a_rule_file_has_a_description() -> None:
