@@ -20,8 +20,8 @@ sys.path.insert(0, str(ROOT))
 
 from prometheus_client import Metric
 
-from reactor.actions import events  # noqa: F401
-from reactor.actions.notify import notify  # noqa: F401
+from reactor.actions import events  # noqa: F401 - its metrics are registered
+from reactor.actions.notify import notify  # noqa: F401 - its metrics are registered
 from reactor.runtime import telemetry
 
 FOLDER = ROOT / "deploy/grafana"

@@ -29,7 +29,7 @@ class PromptTransport(TcpTransport):
     """A connection whose closing is not waited for."""
 
     def __init__(self, leaving: Callable[[], bool]) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
+        super().__init__()  # type: ignore[no-untyped-call]  # nats-py has none there
         self._leaving = leaving
 
     async def connect(self, uri: ParseResult, buffer_size: int, connect_timeout: int) -> None:
@@ -40,14 +40,14 @@ class PromptTransport(TcpTransport):
     def close(self) -> None:
         """Close in an orderly way where it was our will; what has failed is dropped with all that was written to it."""
         if self._leaving():
-            super().close()  # type: ignore[no-untyped-call]
+            super().close()  # type: ignore[no-untyped-call]  # nats-py has none there
         else:
             self.abort()
 
     async def drain(self) -> None:
         """Wait until the socket has taken what was written. A client that closes anyway loses nothing if it is gone."""
         try:
-            await super().drain()  # type: ignore[no-untyped-call]
+            await super().drain()  # type: ignore[no-untyped-call]  # nats-py has none there
         except ConnectionError:
             if not self._leaving():
                 raise

@@ -139,7 +139,7 @@ class PullWork:
         if inbox is not None and self._connection.up.is_set():
             with suppress(Error, TimeoutError):
                 async with asyncio.timeout(DRAIN_SECONDS):
-                    await inbox.drain()  # type: ignore[no-untyped-call]
+                    await inbox.drain()  # type: ignore[no-untyped-call]  # nats-py has none there
                     self._inbox = None
         await self._hang_up()
 

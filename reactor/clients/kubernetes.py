@@ -65,10 +65,10 @@ async def _sessions(name: str, settings: ClusterSettings) -> Sessions:
     configuration = Configuration()
     try:
         if settings.kubeconfig is None and settings.context is None:
-            kube_config.load_incluster_config(client_configuration=configuration)  # type: ignore[no-untyped-call]
+            kube_config.load_incluster_config(client_configuration=configuration)  # type: ignore[no-untyped-call]  # the library has none
         else:
             path = str(settings.kubeconfig.expanduser()) if settings.kubeconfig else None
-            await kube_config.load_kube_config(  # type: ignore[no-untyped-call]
+            await kube_config.load_kube_config(  # type: ignore[no-untyped-call]  # the library has no types there
                 config_file=path, context=settings.context, client_configuration=configuration, persist_config=False
             )
         # As kubectl does: `kubectl create token … > token` ends with a line break, which no header may hold.

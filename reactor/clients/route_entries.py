@@ -123,10 +123,10 @@ def hundredths(kind: RouteKind, entry: RouteEntry) -> int:
         raise Unreadable(f"{where} is missing")
     number = int(found) if isinstance(found, str) and _DIGITS.fullmatch(found) else found
     whole = isinstance(number, int) or (isinstance(number, float) and (kind.decimals or number.is_integer()))
-    if isinstance(number, bool) or not whole or not 0 <= number <= WEIGHT_MAX:  # type: ignore[operator]
+    if isinstance(number, bool) or not whole or not 0 <= number <= WEIGHT_MAX:  # type: ignore[operator]  # only a number is whole
         what = "number" if kind.decimals else "whole number"
         raise Unreadable(f"{where} is {_short(found)}, it has to be a {what} from 0 to {WEIGHT_MAX}")
-    return round(number * FRACTIONS)  # type: ignore[operator]
+    return round(number * FRACTIONS)  # type: ignore[operator]  # only a number is whole
 
 
 def _managed(kind: RouteKind, found: JsonObject, rule: int | str | None) -> _Rule:

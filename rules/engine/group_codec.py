@@ -41,7 +41,7 @@ def _names() -> Mapping[type[Any], str]:
 def _adapter(name: str) -> TypeAdapter[Group]:
     """Of the kind of this name. Made when it is needed: each takes some 30 ms, and most rule files have few kinds."""
     state = _states()[name]
-    return TypeAdapter(Group[state])  # type: ignore[valid-type]
+    return TypeAdapter(Group[state])  # type: ignore[valid-type]  # known when it runs, not before
 
 
 LARGE = 1 << 10

@@ -60,7 +60,7 @@ def _action(rule: Rule, group: Group, act: PlannedAction, now: datetime) -> Acti
         **act.fields, id=f"{group.rule}/{act.object or group.object}/{group.generation}", rule=group.rule,
         object=act.object or group.object, concurrency_key=act.concurrency_key, generation=group.generation,
         mode=mode_of(rule), because=act.because, detail=cut(act.detail), decided_at=now, proven_at=act.proven_at,
-    )  # type: ignore[return-value]  # fmt: skip
+    )  # type: ignore[return-value]  # `action_type` is one of Action  # fmt: skip
 
 
 def same(action: Action, act: PlannedAction) -> bool:

@@ -116,8 +116,9 @@ class _Builder:
         self.document.places[path] = _place(event)
         if isinstance(event, ev.ScalarEvent):
             return self._scalar(event, path)
-        if event.tag not in (None, "!", "tag:yaml.org,2002:map", "tag:yaml.org,2002:seq"):  # type: ignore[attr-defined]
-            raise self._stop(event, path, f"tag {event.tag} is not read")  # type: ignore[attr-defined]
+        tag = event.tag  # type: ignore[attr-defined]  # only starts of lists and mappings are left: both have one
+        if tag not in (None, "!", "tag:yaml.org,2002:map", "tag:yaml.org,2002:seq"):
+            raise self._stop(event, path, f"tag {tag} is not read")
         if isinstance(event, ev.SequenceStartEvent):
             return self._sequence(path, depth)
         return self._mapping(path, depth)

@@ -157,7 +157,7 @@ class Composed:
         script += f"exec chroot {root} {drop} {shlex.join(command)}\n"
         enter = [*self._inside(name), "unshare", "-m", "--propagation", "private"]
         kept = {key: os.environ[key] for key in ("PATH", "LD_LIBRARY_PATH") if key in os.environ}
-        environment = kept | {"HOME": "/tmp", "PYTHONDONTWRITEBYTECODE": "1", "PYTHONUNBUFFERED": "1"}  # noqa: S108
+        environment = kept | {"HOME": "/tmp", "PYTHONDONTWRITEBYTECODE": "1", "PYTHONUNBUFFERED": "1"}  # noqa: S108 - in a root of its own
         environment |= {"PYTHONPATH": str(ROOT)} | service.get("environment", {})
         return await asyncio.create_subprocess_exec(
             *enter, "sh", "-ec", script, env=environment, stdin=DEVNULL, preexec_fn=end_with_us(), **channels

@@ -94,7 +94,7 @@ _STATUS = ("status",)
 
 
 def _core(plural: str, kind: str, *short_names: str, **more: object) -> Resource:
-    return Resource("", "v1", plural, kind, short_names=short_names, **more)  # type: ignore[arg-type]
+    return Resource("", "v1", plural, kind, short_names=short_names, **more)  # type: ignore[arg-type]  # each a field of Resource
 
 
 def _apps(plural: str, kind: str, short_name: str, subresources: tuple[str, ...]) -> Resource:

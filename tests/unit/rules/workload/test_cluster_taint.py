@@ -55,7 +55,7 @@ def test_other_signals_do_not_count() -> None:
 def test_the_taint_is_timed_from_when_it_was_put_on_and_taken_off_with_what_stood_before() -> None:
     events = [dim("east", "Unhealthy", at=10), dim("east", "Healthy", at=200)]
     _put, off = (one.what for one in happens(taint_rule(), *events))
-    [before] = getattr(off, "before")  # noqa: B009
+    [before] = getattr(off, "before")  # noqa: B009 - not every action has it
     assert (before.key, before.time_added) == ("reactor/brownout", at_(110))
 
 
