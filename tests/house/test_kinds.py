@@ -8,14 +8,16 @@ from __future__ import annotations
 import ast
 import importlib
 import inspect
+import pkgutil
 import re
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import MISSING, fields, is_dataclass
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal, get_args, get_origin
 
 import pytest
-from pydantic import Field
+from pydantic import BaseModel, Field
 
 import rules
 from bus.messages import Action, ActionMessage, Carrier, Mode, Notify
@@ -128,7 +130,7 @@ def test_every_carrier_has_its_word_in_rule_files_and_every_action_its_carrier()
     assert wanted ^ {path.name for path in folder.glob("carry_*.py")} == set()
 
 
-def field_of(message: type[ActionMessage], name: str) -> object:
+def field_of(message: type[BaseModel], name: str) -> object:
     return message.model_fields[name].annotation if name in message.model_fields else None
 
 
@@ -178,6 +180,27 @@ def attributes(*paths: Path) -> set[str]:
 
 def test_every_reason_has_its_sentence() -> None:
     assert SENTENCES.keys() == {*Because, *Held}
+
+
+def test_every_source_that_has_a_kind_can_be_written_in_a_rule_file() -> None:
+    """By its line in the union: without it the source is a model like any other, and no other test misses it."""
+    written = get_args(LoadedSource)
+    for module in pkgutil.iter_modules([str(ROOT / "rulefile")], "rules.rulefile."):
+        importlib.import_module(module.name)
+    missing = [one for one in subclasses(Source) if one not in written and one.__module__.startswith("rules.")]
+    assert [f"rules/rulefile/sources.py, LoadedSource: | {one.__name__}" for one in missing if has_a_kind(one)] == []
+
+
+def subclasses(model: type[Source]) -> Iterator[type[Source]]:
+    """All classes below it."""
+    for one in model.__subclasses__():
+        yield one
+        yield from subclasses(one)
+
+
+def has_a_kind(model: type[Source]) -> bool:
+    """Whether it says by which word rule files mean it."""
+    return get_origin(field_of(model, "kind")) is Literal
 
 
 def test_every_kind_of_source_has_who_runs_it() -> None:

@@ -351,3 +351,12 @@ def test_what_is_forgotten_is_named(copy: Path) -> None:
 def test_a_kind_that_is_in_no_catalog_is_named(copy: Path) -> None:
     ran = walked("rule_kind", copy, without=[UNLISTED])
     assert "rules/catalog.py, _FOLDERS: announcement" in house(ran, "tests/house/test_kinds.py", status=1)
+
+
+@pytest.mark.long
+def test_a_source_that_is_not_in_the_union_is_named(copy: Path) -> None:
+    ran = walked("probe", copy)
+    file = copy / "rules" / "rulefile" / "sources.py"
+    file.write_text(file.read_text("utf-8").replace("    | DnsProbe\n", ""), "utf-8")
+    said = house(ran, "tests/house/test_kinds.py", status=1)
+    assert "rules/rulefile/sources.py, LoadedSource: | DnsProbe" in said
