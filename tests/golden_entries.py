@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Awaitable, Callable, Coroutine
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, cast
@@ -17,7 +17,7 @@ from typing import Any, cast
 from bus import subjects
 from bus.errors import Refused
 from bus.jetstream import JetStreamBus
-from bus.messages import Notify, SetWeights, WorkloadRef, iso
+from bus.messages import DecisionRecord, Notify, SetWeights, WorkloadRef, iso
 from bus.port import Fence, KeyValueEntry, Outgoing
 from bus.testing.memory import MemoryBus
 from bus.topology import ACTIONS, ALERTS, GROUPS, INTENTS, LEASES, LINKS, TEMPLATES, Bucket, Stream
@@ -25,9 +25,11 @@ from reactor.actions.notify.approval_link import ApprovalLinks
 from reactor.actions.workload.templates import BusTemplates
 from reactor.alerts.states import AlertState
 from reactor.alerts.store import AlertStore
-from reactor.audit.chain import Head
+from reactor.audit.chain import ChainEntry, Head
 from reactor.audit.position import Position
+from reactor.audit.shared_chain import SharedChain
 from reactor.decide.kept_rules import KeptRules, kept_rules
+from reactor.decide.store import PartitionStore
 from reactor.execute.executor import _key
 from reactor.execute.intent import Intent
 from reactor.fleet.fleet import Fleet
@@ -62,6 +64,11 @@ class EntryForm:
     """Read that example, as the product does."""
     expected: Any
     """What `read` gives."""
+    write_again: Callable[[MemoryBus], Awaitable[Any]] | None = None
+    """Read an entry that is there and write it again, changed, as the product does. None: nobody does so: what was
+    read is only read, and a new entry comes whole in its place."""
+    knows_all: bool = False
+    """An entry with a key that this release does not know is refused, and stays as it is."""
 
 
 def new_bus() -> MemoryBus:
@@ -109,6 +116,9 @@ RULE = zone_rule()
 ISOLATED = Isolation("a", "Failover", "Done", "Commanded", START, START, touched=("Fence",))
 GROUP = Group("zones", "prod", ZoneState(isolation=ISOLATED))
 PROCESS = Process("one", ("decider", "router"), "0123456789ab", START, ("shop.yaml:3: not a rule",), "1.2.3")
+RECORD = DecisionRecord.model_validate(
+    json.loads((GOLDEN / "messages" / "DecisionRecord.json").read_text("utf-8"))["data"] | {"decidedAt": iso(START)}
+)
 WEIGHTS = SetWeights.model_validate(json.loads((GOLDEN / "messages" / "SetWeights.json").read_text("utf-8"))["data"])
 INTENT = Intent(WEIGHTS.generation, WEIGHTS.epoch, WEIGHTS.id, True, iso(LATER), iso(START), iso(START))
 ALERT = AlertState(
@@ -134,6 +144,13 @@ async def _write_position(bus: MemoryBus) -> Entries:
 async def _read_position(bus: MemoryBus) -> list[Position]:
     keys = (subjects.key("7", "position"), subjects.commands_position())
     return [Position.read((await bus.store(GROUPS).get(key)).value) for key in keys]
+
+
+async def _position_again(bus: MemoryBus) -> None:
+    partition = PartitionStore(bus, 7, "two", "other rules")
+    await partition.load()
+    await partition.checkpoint(GroupStore(Routing([RULE])), 42, Head(8, "e" * 64, LATER))
+    await SharedChain(bus).write(ChainEntry(RECORD, id="one", source="/test"))
 
 
 async def _write_rule(bus: MemoryBus) -> Entries:
@@ -204,6 +221,12 @@ async def _read_intent(bus: MemoryBus) -> Intent:
     return Intent.read((await bus.store(INTENTS).get(_key(WEIGHTS))).value)
 
 
+async def _intent_again(bus: MemoryBus) -> None:
+    store, key = bus.store(INTENTS), _key(WEIGHTS)
+    entry = await store.get(key)
+    await store.put(key, replace(Intent.read(entry.value), until="").dump(), revision=entry.revision)
+
+
 async def _write_alert(bus: MemoryBus) -> Entries:
     await AlertStore(bus.store(ALERTS)).change({ALERT.key: lambda _: ALERT})
     return await stored(bus, ALERTS)
@@ -213,6 +236,12 @@ async def _read_alert(bus: MemoryBus) -> AlertState | None:
     alerts = AlertStore(bus.store(ALERTS))
     await alerts.read()
     return alerts.alert_cache.held(ALERT.key).state
+
+
+async def _alert_again(bus: MemoryBus) -> None:
+    alerts = AlertStore(bus.store(ALERTS))
+    await alerts.read()
+    await alerts.change({ALERT.key: lambda known: known and known.model_copy(update={"listed": False})})
 
 
 async def _write_template(bus: MemoryBus) -> Entries:
@@ -239,8 +268,12 @@ async def _read_link(bus: MemoryBus) -> tuple[str, str, str]:
 
 
 FORMS = {
-    "position": EntryForm(GROUPS, "reactor/decide/store.py", _write_position, _read_position, [POSITION, POSITION]),
-    "rule": EntryForm(GROUPS, "reactor/decide/kept_rules.py", _write_rule, _read_rule, [way_back_only(RULE)]),
+    "position": EntryForm(
+        GROUPS, "reactor/decide/store.py", _write_position, _read_position, [POSITION, POSITION], _position_again
+    ),
+    "rule": EntryForm(
+        GROUPS, "reactor/decide/kept_rules.py", _write_rule, _read_rule, [way_back_only(RULE)], knows_all=True
+    ),
     "owner": EntryForm(LEASES, "reactor/fleet/owners.py", _write_fleet, _read_fleet, (["one", "two"], False, "one")),
     "marker": EntryForm(
         ACTIONS,
@@ -251,8 +284,8 @@ FORMS = {
     ),
     "process": EntryForm(LEASES, "reactor/fleet/presence.py", _write_process, _read_process, PROCESS),
     "layout": EntryForm(LEASES, "reactor/process/session.py", _write_layout, _read_layout, 48),
-    "intent": EntryForm(INTENTS, "reactor/execute/executor.py", _write_intent, _read_intent, INTENT),
-    "alert": EntryForm(ALERTS, "reactor/alerts/store.py", _write_alert, _read_alert, ALERT),
+    "intent": EntryForm(INTENTS, "reactor/execute/executor.py", _write_intent, _read_intent, INTENT, _intent_again),
+    "alert": EntryForm(ALERTS, "reactor/alerts/store.py", _write_alert, _read_alert, ALERT, _alert_again),
     "template": EntryForm(TEMPLATES, "reactor/actions/workload/templates.py", _write_template, _read_template, COPY),
     "link": EntryForm(
         LINKS, "reactor/actions/notify/approval_link.py", _write_link, _read_link, (NOTIFY.rule, NOTIFY.object, WORDS)

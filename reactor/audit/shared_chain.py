@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from contextlib import suppress
+from dataclasses import replace
 
 from bus import subjects
 from bus.errors import KeyNotFound, Malformed, Refused
@@ -44,32 +45,32 @@ class SharedChain:
 
     async def _write(self, entry: ChainEntry) -> None:
         for _ in range(TRIES - 1):
-            await self._chain.load((await self._known())[0])
+            await self._chain.load((await self._known())[0].audited)
             with suppress(Refused):  # another was faster: after that one, then
                 await self._chain.write(entry)
                 return
-        await self._chain.load((await self._known())[0])
+        await self._chain.load((await self._known())[0].audited)
         await self._chain.write(entry)
 
     async def _remember(self, newest: Head) -> None:
         for _ in range(TRIES):
             known, revision = await self._known()
-            if known.number >= newest.number:
+            if known.audited.number >= newest.number:
                 return
             with suppress(Refused):
-                await self._store.put(self._key, Position(audited=newest).dump(WRITER), revision=revision)
+                await self._store.put(self._key, replace(known, audited=newest).dump(WRITER), revision=revision)
                 return
         raise Refused(f"{self._key} was written by other routers {TRIES} times in a row")
 
-    async def _known(self) -> tuple[Head, int]:
-        """Give the newest record as it is stored, and the revision of that; nothing where it cannot be read."""
+    async def _known(self) -> tuple[Position, int]:
+        """Give what is stored of the newest record, and the revision of that; nothing where it cannot be read."""
         try:
             entry = await self._store.get(self._key)
         except KeyNotFound:
-            return Head(), 0
+            return Position(), 0
         try:
-            return Position.read(entry.value).audited, entry.revision
+            return Position.read(entry.value), entry.revision
         except Malformed as error:
             telemetry.quarantined.labels(GROUPS.name).inc()
             log.warning("%s: %s; it is written again", self._key, error)
-            return Head(), entry.revision
+            return Position(), entry.revision

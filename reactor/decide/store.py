@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from typing import Any
 
 from bus import subjects
 from bus.errors import Malformed
@@ -54,6 +55,8 @@ class PartitionStore:
         """When the stream that is read was created."""
         self._of_stream = ""
         """And that of which the stored position is; empty: not known."""
+        self._later: Any = None
+        """What another release stored with the position and this one does not know."""
         self.audited = Head()
         """The newest record of this partition's audit, as it is stored."""
 
@@ -97,6 +100,7 @@ class PartitionStore:
         found = Position.read(stored)
         self.audited, self._saved_position = found.audited, found.sequence
         self._of_stream, self._saved_rules = found.stream, found.rules
+        self._later = found.later
 
     def changed(self, keys: Iterable[Key], *, news: bool = True) -> None:
         """These are to be written with the next checkpoint. `news`: soon; else what was heard only moved dates on."""
@@ -131,7 +135,7 @@ class PartitionStore:
             reach("decider.groups-stored")
         self._news = False
         if position != self._saved_position or (position and self.other_rules) or audited != self.audited:
-            body = Position(position, self._stream, self._rules, audited).dump(self._owner)
+            body = Position(position, self._stream, self._rules, audited, self._later).dump(self._owner)
             revision = self._revisions.get(self._position_key, 0)
             self._revisions[self._position_key] = await self._store.put(self._position_key, body, revision=revision)
             self._saved_position, self._saved_rules, self.audited = position, self._rules, audited

@@ -201,7 +201,7 @@ class Executor:
             return self._outcome(action, "Refused", reason=no.reason, detail=str(no))
         now = self._clock.now()  # the answer may have taken seconds
         until = iso(now + AT_WORK) if isinstance(action, ZoneStep) else ""
-        intent = Intent.of(action, until=until, older=_older(known, action, now))
+        intent = Intent.of(action, until=until, older=_older(known, action, now), known=known)
         revision = await self._intents.put(key, intent.dump(), revision=revision)
         reach("executor.intent-stored")
         context = ExecutionContext(wanted)

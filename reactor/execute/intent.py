@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from typing import Any
 
 from bus.errors import Malformed
 from bus.json_text import parsed
@@ -29,27 +31,33 @@ class Intent:
     decided_at: str = ""
     """When the action was decided: a group that was forgotten and comes again counts from one again, and its actions
     have the ids of the old ones. Empty: an older version has written it."""
+    later: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
+    """Keys that a later release stored and this one does not know: kept, and written back."""
 
     @classmethod
-    def of(cls, action: Action, *, until: str = "", older: str = "") -> Intent:
-        """Give that of an action that begins now."""
-        return cls(action.generation, action.epoch, action.id, False, until, older, iso(action.decided_at))
+    def of(cls, action: Action, *, until: str = "", older: str = "", known: Intent | None = None) -> Intent:
+        """Give that of an action that begins now.
+
+        `known`: the intent before. Where it is of the same action, what a later release says there counts on; what it
+        says of another action goes with that.
+        """
+        later = known.later if known is not None and known.is_of(action) else {}
+        return cls(action.generation, action.epoch, action.id, False, until, older, iso(action.decided_at), later)
 
     @classmethod
     def read(cls, body: bytes) -> Intent:
         """Give what `dump` gave. Raises Malformed."""
         try:
             found = parsed(body)
-            # A newer version may say more.
-            return _checked(cls(**{name: found[name] for name in cls.__slots__ if name in found}))
+            known = {name: found[name] for name in _STORED if name in found}
+            return _checked(cls(**known, later={name: found[name] for name in found if name not in known}))
         except (ValueError, TypeError) as error:
             raise Malformed(f"{body[:80]!r} is no intent: {error}") from error
 
     def dump(self) -> bytes:
         """Give it as JSON."""
-        return json.dumps(
-            {name: said for name in self.__slots__ if (said := getattr(self, name)) or name not in ("until", "older")}
-        ).encode()
+        known = {name: said for name in _STORED if (said := getattr(self, name)) or name not in ("until", "older")}
+        return json.dumps({**known, **self.later}).encode()
 
     def is_of(self, action: Action) -> bool:
         """Whether it is of this action, and not of one of the same id from an earlier life of the group."""
@@ -68,6 +76,9 @@ class Intent:
     def has_rival(self, now: datetime) -> bool:
         """Whether an action before it may still be written."""
         return bool(self.older) and now < datetime.fromisoformat(self.older)
+
+
+_STORED = [name for name in Intent.__slots__ if name != "later"]
 
 
 def _checked(one: Intent) -> Intent:

@@ -88,7 +88,8 @@ async def _step(action: ZoneStep, world: ZoneWorld, clock: Clock) -> Stands:
         settings = StepSettings.model_validate(action.settings)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
-        raise Declined("Invalid", f"settings.{'.'.join(map(str, first['loc']))}: {first['msg']}") from error
+        why = "this release does not know this key" if first["type"] == "extra_forbidden" else first["msg"]
+        raise Declined("Invalid", f"settings.{'.'.join(map(str, first['loc']))}: {why}") from error
     isolation = IsolationContext(action, settings, clock, world)
     key = (action.step, action.undo)
     if key not in STEPS:

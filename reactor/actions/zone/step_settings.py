@@ -1,4 +1,7 @@
-"""What a rule says about a step, as it travels with the action. Unknown keys are a newer decider's, and left alone."""
+"""What a rule says about a step, as it travels with the action.
+
+An unknown key is refused: it is a newer decider's, and may restrain the step. A process that knows it does the step.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ Force = Literal["Never", "AfterTimeout"]
 
 class _Part(BaseModel):
     model_config = ConfigDict(
-        frozen=True, extra="ignore", alias_generator=to_camel, validate_by_name=True, validate_by_alias=True
+        frozen=True, extra="forbid", alias_generator=to_camel, validate_by_name=True, validate_by_alias=True
     )
 
 
@@ -51,6 +54,8 @@ class Reference(_Part):
 class StepSettings(_Part):
     """All that a step may be told."""
 
+    mode: str = ""
+    """For people: it has decided the order of the steps."""
     timeout_seconds: Seconds = 900
     """From `decidedAt`; what it means is the step's own."""
     batches: BatchSettings = BatchSettings()

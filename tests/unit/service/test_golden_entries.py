@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from bus.errors import Malformed
-from tests.golden_entries import ENTRIES, FORMS, new_bus, put, put_back, text
+from tests.golden_entries import ENTRIES, FORMS, new_bus, put, put_back, stored, text
 from tests.golden_files import value_paths
 
 FILES = sorted(ENTRIES.glob("*.jsonl"))
@@ -47,6 +48,52 @@ async def test_every_field_that_is_stored_has_a_value_in_a_golden_file(name: str
     golden = {one for file in FILES if file.stem.partition("-")[0] == name for one in shape(file.read_text("utf-8"))}
     ours = {*shape(text(await FORMS[name].write(new_bus())))}
     assert ours <= golden, "a release will store more: run scripts/gen-golden-entries.py --suffix RELEASE"
+
+
+def objects(value: Any) -> Iterator[dict[str, Any]]:
+    """Every object in a JSON value."""
+    if isinstance(value, dict):
+        yield value
+    for below in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        yield from objects(below)
+
+
+def with_later_keys(value: bytes, *, deep: bool) -> bytes:
+    """The entry with a key of a later release, `deep`: in each of its objects. As it was where it is no object."""
+    if not value.startswith(b"{"):
+        return value
+    said = json.loads(value)
+    for one in [*objects(said)] if deep else [said]:
+        one["since_2_0"] = LATER_VALUE
+    return json.dumps(said).encode()
+
+
+LATER_VALUE = {"later": ["x", {"y": 1}]}
+PLAIN_MAPS = {"alert": 1}
+"""Objects of an entry whose keys are no fields, such as the labels of an alert: they take text alone."""
+
+
+@pytest.mark.parametrize("name", FORMS)
+async def test_keys_of_a_later_release_are_written_back_or_refused(name: str) -> None:
+    form, bus = FORMS[name], new_bus()
+    there = []
+    for entry in await form.write(new_bus()):
+        value = with_later_keys(entry.value, deep=name not in PLAIN_MAPS)
+        await put(bus, form.place, entry.key, value)
+        if value != entry.value:
+            there.append(entry.key)
+    before = {entry.key: entry.value for entry in await stored(bus, form.place)}
+    read = await form.read(bus)
+    assert (read != form.expected) == (form.knows_all or name == "alert")
+    if form.write_again is not None:
+        await form.write_again(bus)
+    after = {entry.key: entry.value for entry in await stored(bus, form.place)}
+    for key in there:
+        assert (after[key] == before[key]) == (form.write_again is None)
+        now, was = ([*objects(json.loads(values[key]))] for values in (after, before))
+        assert len([one for one in now if one.get("since_2_0") == LATER_VALUE]) == sum(
+            "since_2_0" in one for one in was
+        )
 
 
 async def test_a_field_that_is_renamed_is_noticed(tmp_path: Path) -> None:

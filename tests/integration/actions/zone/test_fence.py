@@ -187,3 +187,23 @@ async def test_what_cannot_be_meant_is_refused(
     us = reactor(CrashingApi(api), **settings)
     outcome = await us.once(us.action(**{"step": "Fence", **more}))
     assert (outcome.status, outcome.reason) == ("Failed", reason)
+
+
+@pytest.mark.parametrize(
+    ("settings", "where"),
+    [
+        ({"sparedNodes": ["a1"]}, "settings.sparedNodes"),
+        ({"network": {"provider": "None", "sparedSubnets": ["x"]}}, "settings.network.sparedSubnets"),
+        ({"batches": {"first": 1, "pauseSeconds": 9}}, "settings.batches.pauseSeconds"),
+    ],
+)
+@pytest.mark.parametrize("step", ["Fence", "Evacuate", "Verify"])
+async def test_a_restraint_of_a_later_release_is_refused_before_anything_is_written(
+    emulator: Emulator, east: EmulatedCluster, api: KubeApi, step: str, settings: dict[str, object], where: str
+) -> None:
+    east.create(node("a1"))
+    emulator.writes.clear()
+    us = reactor(api, **settings)
+    outcome = await us.once(us.action(step))
+    assert (outcome.status, outcome.reason, len(emulator.writes)) == ("Failed", "Invalid", 0)
+    assert outcome.detail == f"{where}: this release does not know this key"

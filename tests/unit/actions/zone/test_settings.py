@@ -35,14 +35,7 @@ RULE: dict[str, Any] = {
 def said(step: StepName) -> StepSettings:
     rule = TypeAdapter(ZoneIsolation).validate_json(json.dumps(RULE))
     told = settings_for(rule, "eu-central-1a", step, mode="degraded", steps=[*StepName])
-    known = {"mode", *StepSettings.model_fields}  # the mode is for people: it has decided the order of the steps
-    assert told.keys() <= known | set(map(_camel, known))
     return StepSettings.model_validate(json.loads(json.dumps(told)))
-
-
-def _camel(name: str) -> str:
-    first, *rest = name.split("_")
-    return first + "".join(word.capitalize() for word in rest)
 
 
 def test_each_step_is_told_what_it_needs() -> None:
