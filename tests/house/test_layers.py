@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import tomllib
+from pathlib import Path
+
 import grimp
 
+ROOT = Path(__file__).parents[2]
+PLACED = {"bus", "rules", "reactor", "reactor.actions", "reactor.sources"}
+"""Packages in whose layers each module and folder has its place."""
 DECIDING = {
     f"rules.engine.{name}"
     for name in ("decide", "groups", "group_codec", "outbox", "retention", "routing", "subscriptions")
@@ -36,3 +42,10 @@ def test_whoever_uses_the_engine_has_imported_the_catalog_of_kinds() -> None:
         if not module.startswith("rules.engine") and DECIDING & graph.find_modules_directly_imported_by(module)
     }
     assert {module for module in using if "rules.catalog" not in imported(module)} == GIVEN
+
+
+def test_a_new_package_has_to_be_given_its_place() -> None:
+    """Else it could import all there is: import-linter says nothing of what no contract names."""
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["importlinter"]["contracts"]
+    assert {place for one in contracts if one.get("exhaustive") for place in one["containers"]} == PLACED
+    assert "reactor.workbench.*" in {place for one in contracts for place in one.get("modules", ())}
