@@ -44,6 +44,22 @@ def classes() -> Classes:
     return dict(sorted(found.items(), key=lambda item: item[0].lower()))
 
 
+def aliases() -> Iterator[tuple[str, str, ast.expr]]:
+    """Give the public names of types that are no classes: name, file, and the type. No type variables."""
+    for package in PACKAGES:
+        for path in sorted((ROOT / package).rglob("*.py")):
+            for node in ast.parse(path.read_text("utf-8")).body:
+                match node:
+                    case ast.Assign(targets=[ast.Name(id=name)], value=value):
+                        pass
+                    case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value):
+                        pass
+                    case _:
+                        continue
+                if name[0].isupper() and not name.isupper() and not ast.unparse(value).startswith("TypeVar("):
+                    yield name, path.relative_to(ROOT).as_posix(), value
+
+
 def _first(text: str) -> str:
     paragraph = " ".join(text.split("\n\n")[0].split())
     sentence = re.match(r".*?[.!?](?=\s|$)", paragraph)

@@ -14,7 +14,7 @@ from bus.errors import KeyNotFound, Refused, StreamRecreated, Unavailable
 from bus.port import Delivery, Handler, KeyValueEntry
 from bus.topology import DUPLICATE_WINDOW, Queue
 
-Check = Callable[[], None]
+Availability = Callable[[], None]
 """Raises Unavailable where the bus was set to be down."""
 
 
@@ -90,7 +90,7 @@ class Log:
 class MemoryReading:
     """A `bus.port.Reading`."""
 
-    def __init__(self, check: Check, log: Log, subject: str, after: int) -> None:
+    def __init__(self, check: Availability, log: Log, subject: str, after: int) -> None:
         """Raises StreamRecreated where the stream ends before `after`."""
         self._check, self._log, self._subject, self._after = check, log, subject, after
         self._created = log.created
@@ -171,7 +171,7 @@ class Hand:
 class MemoryWork:
     """A `bus.port.Work`. `hands` is shared by all that work on the queue."""
 
-    def __init__(self, check: Check, log: Log, queue: Queue, batch: int, hands: dict[int, Hand]) -> None:
+    def __init__(self, check: Availability, log: Log, queue: Queue, batch: int, hands: dict[int, Hand]) -> None:
         self._check, self._log, self._queue, self._batch, self._hands = check, log, queue, batch, hands
         self.killed = False
         """Set it before the work is left, and what is in flight comes again after ack_wait, as after a crash."""
@@ -235,7 +235,7 @@ class MemoryWork:
 class MemoryStore:
     """A `bus.port.Store`: the newest change of each key, and the value after it."""
 
-    def __init__(self, check: Check, now: Callable[[], datetime]) -> None:
+    def __init__(self, check: Availability, now: Callable[[], datetime]) -> None:
         self._check, self._now = check, now
         self._log = Log(now())
         self._standing: dict[str, KeyValueEntry] = {}

@@ -15,7 +15,7 @@ from reactor.actions.guarded import GuardedKube
 from reactor.actions.karmada.control_plane import ControlPlane
 from reactor.actions.notify import notify
 from reactor.actions.workload.templates import Templates
-from reactor.actions.zone.isolation_context import Query, Say
+from reactor.actions.zone.isolation_context import QueryPrometheus, Say
 from reactor.clients.aws import Ec2, Regions
 from reactor.clients.balancers.balancer_port import LoadBalancer
 from reactor.clients.kubernetes_port import KubeApi
@@ -54,7 +54,7 @@ class CarrierContext:
     """None: the one that the settings' clusters name `karmada`."""
     ec2: Callable[[str], Awaitable[Ec2]] = field(default_factory=lambda: Regions().get)
     """From a region to its EC2: for zones whose network is cut on AWS."""
-    query: Query | None = None
+    query: QueryPrometheus | None = None
     """Asks a Prometheus of the settings: for zones that are verified by a query."""
     load_balancers: Callable[[str, str], LoadBalancer] = _no_load_balancers
     """From a load balancer's name and kind to it. Raises SettingsError where the settings do not tell."""

@@ -24,7 +24,7 @@ from reactor.clients.changes import version_of
 from reactor.clients.copies import copy_of
 from reactor.clients.kubernetes_port import ApiUnavailable, JsonObject, KubeApi, NotFound
 from reactor.runtime.errors import ReactorError, Retryable
-from rules.rulefile.route_kinds import RouteKind
+from rules.rulefile.route_kinds import RouteFormat
 
 ATTEMPTS_MAX = 5
 WAIT_SECONDS_MAX = 1.0
@@ -33,7 +33,7 @@ SETTLE_SECONDS = 12.0
 
 Read = Callable[[], Awaitable[tuple[str, JsonObject]]]
 """Gives the object and its path."""
-Held = Callable[[], Awaitable[tuple[str, JsonObject] | None]]
+ReadWatched = Callable[[], Awaitable[tuple[str, JsonObject] | None]]
 """The same as a watch of this process holds it; None: none does."""
 Plan = Callable[[JsonObject], "list[JsonObject] | None"]
 """From an object to the JSON Patch that makes it as asked; None: it is. Raises Declined."""
@@ -59,7 +59,7 @@ class ConditionalChange:
 
 
 async def conditional_write(
-    api: KubeApi, route: RouteRef, kind: RouteKind, change: ConditionalChange
+    api: KubeApi, route: RouteRef, kind: RouteFormat, change: ConditionalChange
 ) -> Written | None:
     """Make the route as planned. None: it already was, and nothing was written. Raises as settle_object does."""
     return await conditional_write_object(
@@ -68,7 +68,7 @@ async def conditional_write(
 
 
 async def conditional_write_object(
-    api: KubeApi, name: str, read: Read, change: ConditionalChange, *, held: Held | None = None
+    api: KubeApi, name: str, read: Read, change: ConditionalChange, *, held: ReadWatched | None = None
 ) -> Written | None:
     """Make the object as planned. None: it already was, and nothing was written. `name` is for people.
 
@@ -132,7 +132,7 @@ def _backoff(error: Exception) -> bool | float:
     return error.after if error.after <= WAIT_SECONDS_MAX else False
 
 
-async def _held(api: KubeApi, route: RouteRef, kind: RouteKind) -> tuple[str, JsonObject] | None:
+async def _held(api: KubeApi, route: RouteRef, kind: RouteFormat) -> tuple[str, JsonObject] | None:
     """Give what a watch of ours knows of the route, and its path."""
     try:
         path = await path_of(api, route, kind)
@@ -142,7 +142,7 @@ async def _held(api: KubeApi, route: RouteRef, kind: RouteKind) -> tuple[str, Js
     return (path, copy) if copy is not None and version_of(copy) else None  # without a version no write could test it
 
 
-async def _read(api: KubeApi, route: RouteRef, kind: RouteKind) -> tuple[str, JsonObject]:
+async def _read(api: KubeApi, route: RouteRef, kind: RouteFormat) -> tuple[str, JsonObject]:
     """Give the object and its path; a 404 counts only in a version that the cluster serves now."""
     path = await path_of(api, route, kind)
     try:

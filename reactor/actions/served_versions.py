@@ -10,12 +10,12 @@ from bus.messages import RouteRef
 from reactor.actions.guarded import connection_of
 from reactor.clients.api_versions import served
 from reactor.clients.kubernetes_port import KubeApi
-from rules.rulefile.route_kinds import RouteKind
+from rules.rulefile.route_kinds import RouteFormat
 
-_known: WeakKeyDictionary[KubeApi, MutableMapping[RouteKind, str]] = WeakKeyDictionary()
+_known: WeakKeyDictionary[KubeApi, MutableMapping[RouteFormat, str]] = WeakKeyDictionary()
 
 
-async def path_of(api: KubeApi, route: RouteRef, kind: RouteKind) -> str:
+async def path_of(api: KubeApi, route: RouteRef, kind: RouteFormat) -> str:
     """Give the path of the route's object in a version that the cluster serves.
 
     Raises NotFound where the cluster serves none, and whatever else the API answers.
@@ -29,6 +29,6 @@ async def path_of(api: KubeApi, route: RouteRef, kind: RouteKind) -> str:
     return f"{base}/namespaces/{namespace}/{kind.plural}/{name}"
 
 
-def forget(api: KubeApi, kind: RouteKind) -> bool:
+def forget(api: KubeApi, kind: RouteFormat) -> bool:
     """Ask again next time; whether there was anything to forget. A version may go away while we run (a CRD upgrade)."""
     return _known.get(connection_of(api), {}).pop(kind, None) is not None

@@ -22,7 +22,7 @@ from reactor.alerts.origins import Origin, Origins
 from reactor.alerts.polling import AlertsApi
 from reactor.alerts.publisher import AlertPublisher, Tell
 from reactor.alerts.reconcile import ABSENT, ABSENT_UNLISTED, Reconciler
-from reactor.alerts.recovery import Confirming, Query
+from reactor.alerts.recovery import Confirming, QueryPrometheus
 from reactor.alerts.states import AlertOpinion, AlertOutcome, AlertState, key_of, take
 from reactor.alerts.store import AlertStore, Change, fold
 from reactor.runtime import telemetry
@@ -73,7 +73,7 @@ class AlertLifecycle:
         store: Store,
         clock: Clock,
         tell: Tell,
-        query: Query,
+        query: QueryPrometheus,
         alertmanagers: Mapping[str, AlertsApi],
         reconcile_every: timedelta = RECONCILE,
         absent_for: timedelta = ABSENT,

@@ -30,7 +30,7 @@ LOOKS = 1000
 COMPARISONS = 2000
 """Series compared with an alert between two pauses."""
 
-Query = Callable[[str, str], Awaitable[Sequence[Mapping[str, str]]]]
+QueryPrometheus = Callable[[str, str], Awaitable[Sequence[Mapping[str, str]]]]
 """Asks a named Prometheus endpoint a PromQL instant query; gives the labels of each series. Raises ReactorError."""
 
 Asked = list[tuple[AlertState, Origin]]
@@ -44,7 +44,7 @@ class Confirming:
         alert_store: AlertStore,
         origins: Origins,
         clock: Clock,
-        query: Query,
+        query: QueryPrometheus,
         throttle: LogThrottle,
         evidence: AlertEvidence,
     ) -> None:

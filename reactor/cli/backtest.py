@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import click
 
 from reactor.cli.shared.files import fail, find_rules, read_all
-from reactor.cli.shared.options import Seconds, output_option
+from reactor.cli.shared.options import SecondsType, output_option
 from reactor.cli.shared.printing import as_yaml, say
 from reactor.runtime.clock import Clock
 from reactor.runtime.errors import ReactorError, SettingsError
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 @click.option("--from", "from_", required=True, metavar="TIME", help="2026-11-01T00:00:00Z, or a time before now: 30d.")
 @click.option("--to", default="now", show_default=True, metavar="TIME", help="The same. The range includes it.")
 @click.option(
-    "--step", type=Seconds(0.1, 86_400), metavar="TIME",
+    "--step", type=SecondsType(0.1, 86_400), metavar="TIME",
     help="How often sources are evaluated, as 30 or 1m. Default: everySeconds of each source.",
 )  # fmt: skip
 @click.option("--compare", metavar="OTHER", help="Rule file, folder or glob of another version: show the difference.")

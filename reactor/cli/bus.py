@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 PATIENCE = timedelta(seconds=5)
 Row = dict[str, Any]
-Command = Callable[..., None]
+ClickCommand = Callable[..., None]
 T = TypeVar("T")
 
 
@@ -49,7 +49,7 @@ def bus() -> None:
     """Set up, check and inspect the bus."""
 
 
-def _asking(command: Command) -> Command:
+def _asking(command: ClickCommand) -> ClickCommand:
     """What every command here takes."""
     options = (
         click.option(

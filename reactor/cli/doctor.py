@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from reactor.cli.shared.options import Seconds, bus_option, output_option
+from reactor.cli.shared.options import SecondsType, bus_option, output_option
 from reactor.cli.shared.printing import printed, say
 from reactor.runtime.installed_versions import installed
 from reactor.runtime.visible import visible
@@ -35,7 +35,7 @@ UNREAD = "the settings cannot be used"
 @bus_option()
 @click.option("--pre", is_flag=True, help="Check before an install: streams, buckets and members may be missing.")
 @click.option(
-    "--timeout", type=Seconds(1, 600), default=10.0, show_default=True, metavar="SECONDS",
+    "--timeout", type=SecondsType(1, 600), default=10.0, show_default=True, metavar="SECONDS",
     help="Time limit of each check.",
 )  # fmt: skip
 @output_option()

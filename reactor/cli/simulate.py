@@ -13,7 +13,7 @@ from typing import Any
 import click
 
 from reactor.cli.shared.files import STDIN, Text, count, fail, find_rules, read_all
-from reactor.cli.shared.options import Seconds
+from reactor.cli.shared.options import SecondsType
 from reactor.cli.shared.printing import as_yaml, say
 from reactor.runtime.visible import visible, visible_json
 from rules import loader
@@ -34,7 +34,7 @@ LONG = 20_000
 @click.option("--rules", "-r", multiple=True, metavar="FILE", help="Rule file, folder or glob. Repeatable.")
 @click.option("--history", metavar="FILE", help="History: one JSON event a line. - is stdin.")
 @click.option(
-    "--until", type=Seconds(0, SECONDS_MAX), metavar="TIME",
+    "--until", type=SecondsType(0, SECONDS_MAX), metavar="TIME",
     help="Play up to and including this second, as 600 or 10m. Default: the second of the last event.",
 )  # fmt: skip
 @click.option(

@@ -29,7 +29,7 @@ from reactor.runtime.errors import SettingsError
 from reactor.runtime.visible import visible, visible_json
 from reactor.settings import model as settings_
 from reactor.settings.model import Settings
-from reactor.views.group_view import Rules, entry
+from reactor.views.group_view import RulesByName, entry
 from reactor.views.stored_groups import stored_groups
 from rules.core.group import Group, Paused
 from rules.engine.group_codec import to_python
@@ -93,7 +93,7 @@ class Shown:
     """What the screen shows."""
 
     def __init__(self, settings: Settings, output: str, pattern: str, *, remembered: bool, compact: bool) -> None:
-        self._rules: Rules = {rule.name: rule for rule in known_rules(settings)[0].rules}
+        self._rules: RulesByName = {rule.name: rule for rule in known_rules(settings)[0].rules}
         self._output, self._pattern = output, pattern
         self._remembered, self._compact = remembered, compact
         self._last: tuple[str, str] | None = None

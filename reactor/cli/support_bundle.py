@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from reactor.cli.shared.options import Seconds, bus_option, output_option
+from reactor.cli.shared.options import SecondsType, bus_option, output_option
 from reactor.cli.shared.outcome import told
 from reactor.cli.shared.printing import printed, say, warn
 
@@ -47,7 +47,7 @@ PARTS = {
     "--health", metavar="URL", help="Where a reactor serves /metrics; default: health.listen of the settings."
 )
 @click.option(
-    "--timeout", type=Seconds(1, 600), default=10.0, show_default=True, metavar="SECONDS",
+    "--timeout", type=SecondsType(1, 600), default=10.0, show_default=True, metavar="SECONDS",
     help="Time limit of each request for --health.",
 )  # fmt: skip
 @output_option("text", "json", "yaml")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from bus.messages import FailbackTraffic, FailoverTraffic, Mode, ReleaseTraffic
+from bus.messages import FailbackTraffic, FailoverTraffic, Mode, ReleaseTraffic, TrafficCommand
 from reactor.cli.shared.asking import Asker, asking, finish, look, send
 from reactor.cli.shared.naming import near
 from reactor.cli.shared.options import Duration, bus_option, output_option
@@ -20,7 +20,7 @@ from reactor.runtime.clock import Clock
 from reactor.runtime.errors import SettingsError
 from reactor.runtime.visible import visible
 from reactor.settings import model as settings_
-from reactor.views.traffic_plan import Command, followed, planned, state_of
+from reactor.views.traffic_plan import followed, planned, state_of
 from rules.core.group import Group
 from rules.rulefile.targets import matches
 from rules.summary import route_of
@@ -128,7 +128,7 @@ def release(asker: Asker, rule: str, object_: str | None) -> None:
     _command(asker, rule, object_, lambda at: ReleaseTraffic(rule=rule, object=object_, **asker.words(at)))
 
 
-def _command(asker: Asker, rule: str, object_: str | None, make: Callable[[datetime], Command]) -> None:
+def _command(asker: Asker, rule: str, object_: str | None, make: Callable[[datetime], TrafficCommand]) -> None:
     with told():
         groups = _meant(look(asker.settings, asker.bus_url), rule, object_)
         known, problem = rules_of(asker.settings)

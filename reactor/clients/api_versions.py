@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from reactor.clients.kubernetes_port import KubeApi, NotFound
-from rules.rulefile.route_kinds import RouteKind
+from rules.rulefile.route_kinds import RouteFormat
 
 
-async def served(api: KubeApi, kind: RouteKind) -> str:
+async def served(api: KubeApi, kind: RouteFormat) -> str:
     """Give the base path of the version to use: the one we like best of those the cluster serves.
 
     Raises NotFound where it serves none, and as KubeApi does.

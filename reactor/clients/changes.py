@@ -37,7 +37,7 @@ class ObjectChange(NamedTuple):
     """False: it changed while no watch was open; what it was in between is not known."""
 
 
-class Key(NamedTuple):
+class ObjectKey(NamedTuple):
     """What identifies an object in its collection; the namespace is empty for cluster-wide kinds."""
 
     namespace: str
@@ -50,13 +50,13 @@ def metadata_of(found: object) -> JsonObject:
     return metadata if isinstance(metadata, dict) else {}
 
 
-def key_of(found: object) -> Key | None:
+def key_of(found: object) -> ObjectKey | None:
     """Give namespace and name, or None where the object has no name."""
     metadata = metadata_of(found)
     name, namespace = metadata.get("name"), metadata.get("namespace")
     if not isinstance(name, str) or not name:
         return None
-    return Key(namespace if isinstance(namespace, str) else "", name)
+    return ObjectKey(namespace if isinstance(namespace, str) else "", name)
 
 
 def version_of(found: object) -> str:

@@ -12,10 +12,10 @@ from contextlib import contextmanager
 from typing import TypeAlias
 from weakref import WeakKeyDictionary
 
-from reactor.clients.changes import Key
+from reactor.clients.changes import ObjectKey
 from reactor.clients.kubernetes_port import JsonObject, KubeApi
 
-Find: TypeAlias = Callable[[Key], JsonObject | None]
+Find: TypeAlias = Callable[[ObjectKey], JsonObject | None]
 
 _held: WeakKeyDictionary[KubeApi, MutableMapping[str, list[Find]]] = WeakKeyDictionary()
 
@@ -39,6 +39,6 @@ def copy_of(api: KubeApi, path: str) -> JsonObject | None:
     collections = _held.get(api, {})
     for where in (collection, f"{base}/{plural}"):
         for find in collections.get(where, ()):
-            if (found := find(Key(namespace, name))) is not None:
+            if (found := find(ObjectKey(namespace, name))) is not None:
                 return found
     return None

@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Set
 
-from reactor.clients.changes import Key
+from reactor.clients.changes import ObjectKey
 from reactor.runtime import telemetry
 
 LISTS = 3
@@ -30,10 +30,12 @@ class Doubt:
         self._where = {"cluster": cluster, "path": path}
         self._lists = 0
         self._since = 0.0
-        self.keys: Set[Key] = frozenset()
+        self.keys: Set[ObjectKey] = frozenset()
         """Objects that existed a moment ago, and that the last LIST lacks."""
 
-    def listed(self, stood: Set[Key], found: Set[Key], now: float, *, present: Key | None = None) -> Set[Key]:
+    def listed(
+        self, stood: Set[ObjectKey], found: Set[ObjectKey], now: float, *, present: ObjectKey | None = None
+    ) -> Set[ObjectKey]:
         """Take note of a LIST. Gives what it lacks and is not believed to be gone. `now`: monotonic, in seconds.
 
         `present`: one of the objects that it lacks was found when it was read alone.
@@ -51,7 +53,7 @@ class Doubt:
         self.keys = lacking
         return lacking
 
-    def _begun(self, missing: str, present: Key | None) -> None:
+    def _begun(self, missing: str, present: ObjectKey | None) -> None:
         telemetry.lists_doubted.labels(self._where["cluster"]).inc()
         if present is not None:
             reason = f"{missing}, and {present.name} is there when it is read alone"
@@ -62,12 +64,12 @@ class Doubt:
             LISTS, SECONDS, extra={**self._where, "reason": missing},
         )  # fmt: skip
 
-    def seen(self, key: Key) -> None:
+    def seen(self, key: ObjectKey) -> None:
         """Take note that a watch has said what became of an object."""
         if key in self.keys:
             self.keys = self.keys - {key}
 
-    def _settled(self, how: str, *, believed: bool) -> Set[Key]:
+    def _settled(self, how: str, *, believed: bool) -> Set[ObjectKey]:
         if self.keys:
             log.warning(
                 "a list that was in doubt is %s: %s", "believed" if believed else "refuted", how, extra=self._where

@@ -6,7 +6,7 @@ import asyncio
 import logging
 from collections.abc import Set
 
-from reactor.clients.changes import Key, key_of
+from reactor.clients.changes import ObjectKey, key_of
 from reactor.clients.hanging import ANSWER_SECONDS
 from reactor.clients.kubernetes_port import KubeApi
 from reactor.runtime.errors import Retryable, Terminal
@@ -17,14 +17,14 @@ ASKED_MAX = 8
 log = logging.getLogger(__name__)
 
 
-async def found_alone(api: KubeApi, path: str, label_selector: str | None, lacking: Set[Key]) -> Key | None:
+async def found_alone(api: KubeApi, path: str, label_selector: str | None, lacking: Set[ObjectKey]) -> ObjectKey | None:
     """Give one of these objects of a collection that is there when it is read alone; of many, some are read."""
     some = sorted(lacking)[:ASKED_MAX]
     there = await asyncio.gather(*(_is_there(api, path, label_selector, key) for key in some))
     return next((key for key, is_there in zip(some, there, strict=True) if is_there), None)
 
 
-async def _is_there(api: KubeApi, path: str, label_selector: str | None, key: Key) -> bool:
+async def _is_there(api: KubeApi, path: str, label_selector: str | None, key: ObjectKey) -> bool:
     """Whether the server has it, and selects it. No answer in time is no: all that the LIST tells waits for it."""
     try:
         async with asyncio.timeout(ANSWER_SECONDS):
@@ -38,7 +38,7 @@ async def _is_there(api: KubeApi, path: str, label_selector: str | None, key: Ke
         return False
 
 
-def _object_path(path: str, key: Key) -> str:
+def _object_path(path: str, key: ObjectKey) -> str:
     """Give the path of one object of a collection of all namespaces, or of its own."""
     base, _, plural = path.rpartition("/")
     inside = f"/namespaces/{key.namespace}" if key.namespace and "/namespaces/" not in path else ""

@@ -25,7 +25,7 @@ from itertools import islice
 from math import ceil, inf
 from typing import NamedTuple
 
-from reactor.clients.changes import ChangeType, Key, ObjectChange, ReadInterval, key_of, parsed_event, version_of
+from reactor.clients.changes import ChangeType, ObjectChange, ObjectKey, ReadInterval, key_of, parsed_event, version_of
 from reactor.clients.doubt import AGAIN_SECONDS, Doubt
 from reactor.clients.kubernetes_port import ApiUnavailable, JsonObject, NotFound
 from reactor.clients.paged_list import items, pages
@@ -98,8 +98,8 @@ class Reflector:
         self._watch_seconds = max(min(WATCH_SECONDS, self._idle_seconds * 3 / 4), SHORTEST_SECONDS)
         self._relist_seconds = relist_seconds
         self._failures = WatchFailures(api.cluster, path, backoff, not_found_max)
-        self._stored: dict[Key, _Stored] = {}
-        self._pages_read: dict[bytes, tuple[Key, ...]] = {}
+        self._stored: dict[ObjectKey, _Stored] = {}
+        self._pages_read: dict[bytes, tuple[ObjectKey, ...]] = {}
         """The keys on each page of the last LIST, by the digest of the page, while nothing has changed since."""
         self._version: str | None = None  # None: list before anything else
         self._listed_at = 0.0
@@ -119,7 +119,7 @@ class Reflector:
         """Set for good after the first whole list has been told."""
 
     @property
-    def objects(self) -> Mapping[Key, JsonObject]:
+    def objects(self) -> Mapping[ObjectKey, JsonObject]:
         """What there is now, projected."""
         return {key: stored.object for key, stored in self._stored.items()}
 
@@ -132,17 +132,17 @@ class Reflector:
         open_ = self._opened_at is not None and _now() - self._opened_at >= SHORT_SECONDS
         return self.look.began if age < (self._idle_seconds if open_ else GRACE_SECONDS) else None
 
-    def seen_of(self, key: Key) -> datetime | None:
+    def seen_of(self, key: ObjectKey) -> datetime | None:
         """The same of one object; None as well where a LIST that is not believed lacks it."""
         return None if key in self._doubt.keys else self.seen
 
-    def believed(self, key: Key) -> JsonObject | None:
+    def believed(self, key: ObjectKey) -> JsonObject | None:
         """Give an object, projected; None where there is none, or where it cannot be believed now."""
         stored = self._stored.get(key)
         return stored.object if stored is not None and self.seen_of(key) is not None else None
 
     @property
-    def doubted(self) -> Set[Key]:
+    def doubted(self) -> Set[ObjectKey]:
         """The objects that a LIST lacks which is not believed."""
         return self._doubt.keys
 
@@ -241,9 +241,9 @@ class Reflector:
 
     async def _list(self) -> None:
         """Read everything, tell the difference to what was known."""
-        found: dict[Key, _Stored] = {}
+        found: dict[ObjectKey, _Stored] = {}
         changes: list[ObjectChange] = []
-        read: dict[bytes, tuple[Key, ...]] = {}
+        read: dict[bytes, tuple[ObjectKey, ...]] = {}
         version, look = "", ReadInterval(self._clock.now(), self._clock.now())
         async for page in pages(self._api, self._path, self._selector):
             if not version:
@@ -277,7 +277,7 @@ class Reflector:
         await self._tell(changes)
         self.synced.set()
 
-    async def _take(self, item: object, found: dict[Key, _Stored], changes: list[ObjectChange]) -> None:
+    async def _take(self, item: object, found: dict[ObjectKey, _Stored], changes: list[ObjectChange]) -> None:
         key = key_of(item)
         if key is None or not isinstance(item, dict):
             self._skip(item)

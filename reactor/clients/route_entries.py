@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from reactor.clients.changes import metadata_of
 from reactor.clients.kubernetes_port import JsonObject
 from rules.kinds.traffic.apportion import apportion
-from rules.rulefile.route_kinds import EVERY, FQDN, RouteKind
+from rules.rulefile.route_kinds import EVERY, FQDN, RouteFormat
 
 WEIGHT_MAX = 1_000_000
 """The Gateway API's limit; others have none, or need none beyond it."""
@@ -71,7 +71,7 @@ class _Rule(NamedTuple):
         return _list(_field(self.found, self.inside, _text(self.path)), _text((*self.path, *self.inside.split("."))))
 
 
-def entries(kind: RouteKind, found: JsonObject, rule: int | str | None = None) -> list[RouteEntry]:
+def entries(kind: RouteFormat, found: JsonObject, rule: int | str | None = None) -> list[RouteEntry]:
     """Give the backends in their order: those of one rule where the kind has rules.
 
     `rule`: its index or name; None: the first with two or more backends, else the first. A Service that is given twice
@@ -94,12 +94,12 @@ def entries(kind: RouteKind, found: JsonObject, rule: int | str | None = None) -
     return made
 
 
-def rules_of(kind: RouteKind, found: JsonObject) -> int:
+def rules_of(kind: RouteFormat, found: JsonObject) -> int:
     """Give how many rules the route has; 1 where its kind has none. Raises Unreadable."""
     return sum(1 for _ in _rules(kind, found))
 
 
-def weights_of(kind: RouteKind, some: Sequence[RouteEntry]) -> list[int]:
+def weights_of(kind: RouteFormat, some: Sequence[RouteEntry]) -> list[int]:
     """Give the weights of the entries as whole numbers. Where a kind asks for a total, they are parts of that total.
 
     Raises Unreadable.
@@ -112,7 +112,7 @@ def weights_of(kind: RouteKind, some: Sequence[RouteEntry]) -> list[int]:
     return [weight // FRACTIONS for weight in weights]
 
 
-def hundredths(kind: RouteKind, entry: RouteEntry) -> int:
+def hundredths(kind: RouteFormat, entry: RouteEntry) -> int:
     """Give a weight in hundredths. v1alpha1 of TrafficSplit takes quantities: `1` and `"1"` are, `"500m"` is not.
 
     Raises Unreadable.
@@ -129,7 +129,7 @@ def hundredths(kind: RouteKind, entry: RouteEntry) -> int:
     return round(number * FRACTIONS)  # type: ignore[operator]  # only a number is whole
 
 
-def _managed(kind: RouteKind, found: JsonObject, rule: int | str | None) -> _Rule:
+def _managed(kind: RouteFormat, found: JsonObject, rule: int | str | None) -> _Rule:
     rules = list(_rules(kind, found))
     if not rules:
         raise Unreadable("the route has no rules", "RuleMissing")
@@ -154,7 +154,7 @@ def _has_several(rule: _Rule) -> bool:
         return False  # the rules that we do not read may be as they like
 
 
-def _rules(kind: RouteKind, found: JsonObject) -> Iterator[_Rule]:
+def _rules(kind: RouteFormat, found: JsonObject) -> Iterator[_Rule]:
     _dict(found.get("spec"), "spec")
     for path in kind.backends:
         before, every, inside = path.partition(EVERY)
@@ -165,7 +165,7 @@ def _rules(kind: RouteKind, found: JsonObject) -> Iterator[_Rule]:
             yield _Rule(rule if isinstance(rule, dict) else {"": rule}, (*before.split("."), index), inside[1:])
 
 
-def _entry(kind: RouteKind, found: JsonObject, path: tuple[str | int, ...], home: JsonObject) -> RouteEntry:
+def _entry(kind: RouteFormat, found: JsonObject, path: tuple[str | int, ...], home: JsonObject) -> RouteEntry:
     where = _text(path)
     name = _field(found, kind.name, where)
     service = home.get("name") if kind.own_name and not name else name

@@ -40,8 +40,8 @@ _DECIMAL = re.compile(r"[0-9]+")
 
 log = logging.getLogger(__name__)
 
-Lines = AsyncIterator[bytes]
-Open = Callable[[str, Mapping[str, str], float], AbstractAsyncContextManager[Lines]]
+ByteLines = AsyncIterator[bytes]
+Open = Callable[[str, Mapping[str, str], float], AbstractAsyncContextManager[ByteLines]]
 """Opens a watch of its own: path, query, idle seconds."""
 
 
@@ -80,7 +80,7 @@ class _Reader:
         """End it: in an orderly way, or with this error."""
         self._waiting.put_nowait(error)
 
-    async def lines(self) -> Lines:
+    async def lines(self) -> ByteLines:
         while True:
             one = await self._waiting.get()
             if one is None:
@@ -198,7 +198,7 @@ class SharedWatches:
         self._refused_at: dict[tuple[str, str], float] = {}
 
     @asynccontextmanager
-    async def stream(self, path: str, query: Mapping[str, str], *, idle_seconds: float) -> AsyncIterator[Lines]:
+    async def stream(self, path: str, query: Mapping[str, str], *, idle_seconds: float) -> AsyncIterator[ByteLines]:
         """Give the lines of a watch, as `WatchApi.stream` does."""
         found = _NAMESPACED.fullmatch(path)
         if found is None or "watch" not in query:

@@ -22,7 +22,7 @@ PROBLEMS = frozenset({Held.ROUTE_NOT_FOUND, Held.ROUTE_UNUSABLE, Held.UNKNOWN_PR
 LOOKS = 1000
 """Groups that are looked at between two pauses of the loop."""
 
-Labels = tuple[str, ...]
+LabelValues = tuple[str, ...]
 
 
 class Measured(NamedTuple):
@@ -61,10 +61,10 @@ class RuleSeries:
 
     def __init__(self, gauge: Gauge) -> None:
         self._gauge = gauge
-        self._shown: dict[str, Mapping[Labels, int]] = {}
+        self._shown: dict[str, Mapping[LabelValues, int]] = {}
         gauge.clear()
 
-    def show(self, rule: str, values: Mapping[Labels, int]) -> None:
+    def show(self, rule: str, values: Mapping[LabelValues, int]) -> None:
         """Let the gauge have these series of the rule. `values`: by the labels behind the rule."""
         shown = self._shown.pop(rule, {})
         for labels in shown.keys() - values.keys():

@@ -20,7 +20,7 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 from reactor.demo import scene
 from reactor.demo.children import Child, child
 from reactor.demo.kube import Emulator, write_kubeconfig
-from reactor.demo.tally import Second, Traffic
+from reactor.demo.tally import TrafficSecond, TrafficTotal
 from reactor.runtime.clock import Clock
 from reactor.settings.model import Settings
 
@@ -39,7 +39,7 @@ class DemoWorld:
     """The URL of each backend's service."""
     gateway: Child
     http: aiohttp.ClientSession
-    traffic: Traffic = field(default_factory=Traffic)
+    traffic: TrafficTotal = field(default_factory=TrafficTotal)
 
     @property
     def rules(self) -> Path:
@@ -78,7 +78,7 @@ class DemoWorld:
     async def listen(self) -> None:
         """Count the gateway's traffic, without end. Raises ChildFailed when the gateway has ended."""
         while True:
-            self.traffic.add(Second.from_json(await self.gateway.line()))
+            self.traffic.add(TrafficSecond.from_json(await self.gateway.line()))
 
 
 def read_settings(path: Path) -> Settings:

@@ -17,7 +17,7 @@ import aiohttp
 from reactor.demo.balance import Balance
 from reactor.demo.follow import RouteName, follow
 from reactor.demo.lifeline import end_with
-from reactor.demo.tally import Count, Second
+from reactor.demo.tally import RequestCount, TrafficSecond
 
 REQUEST_SECONDS = 2.0
 IN_FLIGHT_MAX = 100
@@ -78,11 +78,11 @@ class Gateway:
         except (aiohttp.ClientError, TimeoutError):
             return False
 
-    def take(self, at: float) -> Second:
+    def take(self, at: float) -> TrafficSecond:
         """Give what was counted since the last time, and begin again."""
         names = {**dict.fromkeys(self._backends), **self._ok, **self._failed}
-        counts = {name: Count(self._ok[name], self._failed[name]) for name in names}
-        second = Second(at, self._weights or {}, counts, self._failures)
+        counts = {name: RequestCount(self._ok[name], self._failed[name]) for name in names}
+        second = TrafficSecond(at, self._weights or {}, counts, self._failures)
         self._ok.clear()
         self._failed.clear()
         self._failures = None

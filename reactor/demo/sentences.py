@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import datetime
 
 from reactor.demo.ground_truth import RouteWrite
-from reactor.demo.tally import Second
+from reactor.demo.tally import TrafficSecond
 from rules.core.group import Member, Window
 
 
@@ -22,7 +22,7 @@ def _moved(name: str, before: int | None, after: int | None) -> str:
     return f"{name} {'-' if before is None else before} → {'-' if after is None else after}"
 
 
-def traffic(second: Second | None) -> str:
+def traffic(second: TrafficSecond | None) -> str:
     """`checkout 50/s 100% ok, checkout-west 0/s`: each backend's rate and success."""
     if second is None or not any(count.sent for count in second.counts.values()):
         return "no traffic yet"

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)
-class Count:
+class RequestCount:
     """Requests to one backend."""
 
     ok: int = 0
@@ -20,14 +20,14 @@ class Count:
 
 
 @dataclass(frozen=True, slots=True)
-class Second:
+class TrafficSecond:
     """One second of traffic. Times are the machine's monotonic clock, which all its processes share."""
 
     at: float
     """When it ended."""
     weights: Mapping[str, int]
     """The weights at its end; {} while the route is not known."""
-    counts: Mapping[str, Count]
+    counts: Mapping[str, RequestCount]
     """By backend; under "" what had no backend to go to."""
     failures: tuple[float, float] | None = None
     """When the first and the last failed request were sent."""
@@ -39,26 +39,26 @@ class Second:
         return json.dumps(value, separators=(",", ":"))
 
     @classmethod
-    def from_json(cls, line: str | bytes) -> Second:
+    def from_json(cls, line: str | bytes) -> TrafficSecond:
         """Read it back. Raises ValueError, KeyError."""
         value = json.loads(line)
-        counts = {name: Count(count["ok"], count["failed"]) for name, count in value["counts"].items()}
+        counts = {name: RequestCount(count["ok"], count["failed"]) for name, count in value["counts"].items()}
         first_and_last = value["failures"]
         return cls(value["at"], value["weights"], counts, tuple(first_and_last) if first_and_last else None)
 
 
 @dataclass(slots=True)
-class Traffic:
+class TrafficTotal:
     """All seconds so far."""
 
-    last: Second | None = None
+    last: TrafficSecond | None = None
     requests: int = 0
     failed: int = 0
     first_failure: float | None = None
     last_failure: float | None = None
     seconds: int = field(default=0)
 
-    def add(self, second: Second) -> None:
+    def add(self, second: TrafficSecond) -> None:
         """Count one more second."""
         self.last = second
         self.seconds += 1

@@ -9,7 +9,7 @@ from pathlib import Path
 
 log = logging.getLogger(__name__)
 
-Stamp = tuple[tuple[int, int, int], ...]
+FileStamp = tuple[tuple[int, int, int], ...]
 
 
 class Certificates:
@@ -40,7 +40,7 @@ class Certificates:
             self._told = str(error)
         return self._context
 
-    def _look(self) -> Stamp:
+    def _look(self) -> FileStamp:
         stats = [file.stat() for file in self._files]
         return tuple((stat.st_mtime_ns, stat.st_ino, stat.st_size) for stat in stats)
 

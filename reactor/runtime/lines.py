@@ -122,7 +122,7 @@ class Lines:
         self._dropped(lines)
 
 
-class Handler(logging.Handler):
+class LineHandler(logging.Handler):
     """Hands formatted records to `Lines`."""
 
     def __init__(self, lines: Lines) -> None:

@@ -15,7 +15,7 @@ from typing import Literal, TextIO
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector
 
 from reactor.runtime.installed_versions import installed
-from reactor.runtime.lines import Handler, Lines
+from reactor.runtime.lines import LineHandler, Lines
 from reactor.runtime.redaction import redact
 from reactor.runtime.visible import visible, visible_json
 
@@ -195,7 +195,7 @@ def _quoted(text: str) -> str:
 def start_logging(style: Literal["logfmt", "json"], level: str, stream: TextIO | None = None) -> Lines:
     """Send all logs to stderr, or to this file, in one form, through one redaction; give what writes them."""
     lines = Lines(stream or sys.stderr, log_lines_dropped.inc)
-    handler = Handler(lines)
+    handler = LineHandler(lines)
     handler.setFormatter(_Formatter(style))
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
     logging.getLogger("apscheduler").setLevel("WARNING")  # it tells of every run of every probe

@@ -12,7 +12,7 @@ from reactor.settings.part import SettingsPart
 Every = Annotated[float, Field(ge=0.2, le=3600)]
 Timeout = Annotated[float, Field(gt=0, le=5)]
 """So short that writing and reading back are over before the action is published again."""
-Word = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.:-]+$", max_length=253)]
+HAProxyName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.:-]+$", max_length=253)]
 """What HAProxy takes as a name."""
 
 
@@ -25,7 +25,7 @@ class HAProxySettings(SettingsPart):
     """Its `stats socket`, with `level admin`; or `address`."""
     address: str | None = None
     """host:port of a `stats socket` on TCP. Without a password: each client that reaches it may do all."""
-    backend: Word
+    backend: HAProxyName
     """The backend (or listen section) whose servers are meant; `service` in rules is a server's name."""
     every_seconds: Every = 2
     """How often it is read: so long, at most, weights that a reload has reset stay so."""
@@ -111,6 +111,6 @@ class TargetGroupsSettings(SettingsPart):
         return self.rule_arn.split(":")[3]
 
 
-LoadBalancer = Annotated[
+LoadBalancerSettings = Annotated[
     HAProxySettings | WebhookSettings | Route53Settings | TargetGroupsSettings, Field(discriminator="kind")
 ]

@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import Field, model_validator
 
 from reactor.settings.part import SettingsPart
-from rules.rulefile.route_kinds import EVERY, PATH, RouteKind
+from rules.rulefile.route_kinds import EVERY, PATH, RouteFormat
 
 FieldPath = Annotated[str, Field(pattern=rf"^{PATH.pattern}$", max_length=253)]
 
@@ -45,9 +45,9 @@ class CustomRouteKind(SettingsPart):
             raise ValueError(msg)
         return self
 
-    def described(self) -> RouteKind:
+    def described(self) -> RouteFormat:
         """Give it as built-in kinds are described."""
-        return RouteKind(
+        return RouteFormat(
             self.group, self.plural, self.versions, (self.backends,), name=self.name, namespace=self.namespace or "",
             weight=self.weight, rule_name=self.rule_name or "", default_weight=self.default_weight,
             sum_to=self.sum_to or 0, all_zero=self.all_zero,

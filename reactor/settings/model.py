@@ -16,7 +16,7 @@ from pydantic.alias_generators import to_camel
 from pydantic_settings import BaseSettings, InitSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
 
 from reactor.runtime.errors import SettingsError
-from reactor.settings.balancers import LoadBalancer
+from reactor.settings.balancers import LoadBalancerSettings
 from reactor.settings.bus_settings import BusSettings
 from reactor.settings.custom_routes import CustomRouteKind
 from reactor.settings.listeners import PORT_MAX, parted
@@ -29,7 +29,7 @@ from reactor.settings.tracing_settings import Tracing
 from reactor.settings.web import Web
 from rules.rulefile.described import Described
 from rules.rulefile.fields import KubeName
-from rules.rulefile.route_kinds import CUSTOM, ROUTE_KINDS, RouteKind
+from rules.rulefile.route_kinds import CUSTOM, ROUTE_KINDS, RouteFormat
 
 
 class AuditSettings(SettingsPart):
@@ -76,7 +76,7 @@ class Settings(Described, BaseSettings):
     """Each Alertmanager, to ask it which alerts fire: all of a cluster, each with its own address."""
     clusters: dict[str, ClusterSettings] = {}
     """Each Kubernetes cluster, by the name that rule files use."""
-    load_balancers: dict[KubeName, LoadBalancer] = {}
+    load_balancers: dict[KubeName, LoadBalancerSettings] = {}
     """What rules move outside of clusters: `route: {kind: HAProxy, name: edge}` is the entry `edge`."""
     route_kinds: dict[Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9]*$", max_length=63)], CustomRouteKind] = {}
     """Kinds of routes that are not built in, by the name that rules give as `customKind`."""
@@ -110,7 +110,7 @@ class Settings(Described, BaseSettings):
         return kinds
 
     @property
-    def described_route_kinds(self) -> dict[str, RouteKind]:
+    def described_route_kinds(self) -> dict[str, RouteFormat]:
         """The route kinds of the settings, as built-in ones are described."""
         return {name: kind.described() for name, kind in self.route_kinds.items()}
 

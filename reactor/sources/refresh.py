@@ -30,15 +30,15 @@ AGAIN_SECONDS = 1.0
 
 log = logging.getLogger(__name__)
 
-Handle: TypeAlias = Callable[[RefreshRequest], Coroutine[Any, Any, None]]
-Requests: TypeAlias = Callable[[str, Handle], Awaitable[None]]
+RefreshHandler: TypeAlias = Callable[[RefreshRequest], Coroutine[Any, Any, None]]
+Requests: TypeAlias = Callable[[str, RefreshHandler], Awaitable[None]]
 """Hands all requests to the source of this name to the handler, until it is cancelled."""
 LookAgain: TypeAlias = Callable[[datetime], None]
 """Has the source look as soon as it can, once for all that is asked until then; the look begins at this moment or
 later."""
 
 
-async def no_requests(source: str, handle: Handle) -> None:
+async def no_requests(source: str, handle: RefreshHandler) -> None:
     """Where there is no bus, nothing is asked."""
 
 
@@ -48,11 +48,11 @@ class RefreshRequests:
     def __init__(self, bus: Bus, clock: Clock) -> None:
         self._bus = bus
         self._clock = clock
-        self._here: dict[str, list[Handle]] = defaultdict(list)
+        self._here: dict[str, list[RefreshHandler]] = defaultdict(list)
         """Of the sources that run here; one may have two publishers, as NodeWatch has for nodes and for zones."""
         self._asking: set[asyncio.Task[None]] = set()
 
-    async def hear(self, source: str, handle: Handle) -> None:
+    async def hear(self, source: str, handle: RefreshHandler) -> None:
         """Hand all requests to the source of this name to the handler, until cancelled: `Requests`."""
 
         async def handled(body: bytes) -> None:

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 from bus import subjects
 from bus.messages import DecisionRecord, Observation, Outcome
-from reactor.views.stored_records import Unreadable, stored
+from reactor.views.stored_records import OnUnreadable, stored
 from rules.rehearsal.causal_chain import CausalChain, chain
 
 if TYPE_CHECKING:
     from bus.jetstream import JetStreamBus
 
 
-async def chain_of(bus: JetStreamBus, id_: str, unreadable: Unreadable) -> CausalChain | None:
+async def chain_of(bus: JetStreamBus, id_: str, unreadable: OnUnreadable) -> CausalChain | None:
     """Give the chain of an action; None: no decision of the last month asks for it. Raises Unavailable."""
     from bus.topology import DECISIONS, FACTS
 
@@ -29,7 +29,7 @@ async def chain_of(bus: JetStreamBus, id_: str, unreadable: Unreadable) -> Causa
     return chain(id_, records, observations, outcomes)
 
 
-async def observations_of(bus: JetStreamBus, target: str, unreadable: Unreadable) -> list[Observation]:
+async def observations_of(bus: JetStreamBus, target: str, unreadable: OnUnreadable) -> list[Observation]:
     """Give what was said of a target in the last day, each observation once: one is in each partition that it
     concerns. Raises Unavailable."""
     from bus.topology import FACTS

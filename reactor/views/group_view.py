@@ -13,10 +13,10 @@ from rules.kinds.traffic.desired_weights import desire as traffic_desire
 from rules.rulefile.model import Rule, TrafficFailover
 from rules.summary import is_failed_over, route_of, standing_weights, summary, wanted_weights
 
-Rules = Mapping[str, Rule]
+RulesByName = Mapping[str, Rule]
 
 
-def entry(group: Group, rules: Rules, now: datetime) -> dict[str, Any]:
+def entry(group: Group, rules: RulesByName, now: datetime) -> dict[str, Any]:
     """One group, for scripts. What cannot be known is null, what cannot apply too; times are RFC 3339."""
     rule = rules.get(group.rule)
     stands = summary(group, rule)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from bus.json_text import parsed
 from reactor.runtime.clock import Clock
 from reactor.runtime.visible import visible
-from reactor.views.stored_records import Unreadable
+from reactor.views.stored_records import OnUnreadable
 
 if TYPE_CHECKING:
     from bus.jetstream import JetStreamBus
@@ -25,7 +25,7 @@ OBSERVER = "observer"
 Row = dict[str, Any]
 
 
-async def members_of(bus: JetStreamBus, unreadable: Unreadable) -> dict[str, list[Row]]:
+async def members_of(bus: JetStreamBus, unreadable: OnUnreadable) -> dict[str, list[Row]]:
     """Give `members`, `processes` and `partitions`, as `reactor members -o json` has them. Raises Unavailable."""
     from reactor.fleet.presence import present
 
@@ -37,7 +37,7 @@ async def members_of(bus: JetStreamBus, unreadable: Unreadable) -> dict[str, lis
     return {"members": members, "processes": processes, "partitions": partitions}
 
 
-async def owners(bus: JetStreamBus, unreadable: Unreadable) -> tuple[list[Row], list[Row]]:
+async def owners(bus: JetStreamBus, unreadable: OnUnreadable) -> tuple[list[Row], list[Row]]:
     """Give the members of the fleet, and who owns each partition and how far behind it is. Raises Unavailable."""
     from bus.topology import LEASES
     from reactor.fleet.layout import partitions_of
@@ -55,7 +55,7 @@ async def owners(bus: JetStreamBus, unreadable: Unreadable) -> tuple[list[Row], 
     return list(members), list(partitions)
 
 
-def _beat(key: str, value: bytes, unreadable: Unreadable) -> dict[str, str] | None:
+def _beat(key: str, value: bytes, unreadable: OnUnreadable) -> dict[str, str] | None:
     """Give a member's heartbeat; None where it is another entry, or cannot be read."""
     if "member." not in key:
         return None
@@ -78,7 +78,7 @@ async def _member(bus: JetStreamBus, key: str, beat: dict[str, str], now: dateti
     return {"name": name, "role": role, "alive": alive is True, "heartbeat_seconds": round(age, 1)}
 
 
-async def _partition(bus: JetStreamBus, number: int, owner: str, living: set[str], unreadable: Unreadable) -> Row:
+async def _partition(bus: JetStreamBus, number: int, owner: str, living: set[str], unreadable: OnUnreadable) -> Row:
     from bus import subjects
     from bus.errors import KeyNotFound, Malformed, StreamRecreated
     from bus.topology import GROUPS

@@ -8,7 +8,7 @@ from typing import Any
 
 from bus.messages import DecisionRecord, Mode, Outcome
 from reactor.views.destination import destination
-from reactor.views.group_view import Rules, entry
+from reactor.views.group_view import RulesByName, entry
 from reactor.views.hand_rows import by_hand
 from reactor.views.pending import request_of
 from rules.core.group import Group, Member
@@ -31,7 +31,7 @@ _NEXT = {
 """By kind of rule: what follows when a toleration and when a recovery is over."""
 
 
-def group_row(group: Group, rules: Rules, now: datetime) -> Row:
+def group_row(group: Group, rules: RulesByName, now: datetime) -> Row:
     """Give what `reactor status -o json` gives, with what a page needs to draw it: whole windows, and what is next."""
     rule = rules.get(group.rule)
     about = summary(group, rule)

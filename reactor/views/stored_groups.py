@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import rules.catalog as _catalog  # noqa: F401 - it hands the kinds to the engine
 from bus.errors import Malformed
 from reactor.runtime.visible import visible
-from reactor.views.stored_records import Unreadable
+from reactor.views.stored_records import OnUnreadable
 from rules.core.group import Group
 from rules.engine.group_codec import load
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from bus.jetstream import JetStreamBus
 
 
-async def stored_groups(bus: JetStreamBus, unreadable: Unreadable) -> list[Group]:
+async def stored_groups(bus: JetStreamBus, unreadable: OnUnreadable) -> list[Group]:
     """Give all groups as they are stored, sorted; those that cannot be read are left out.
 
     `unreadable` is told of these. Raises Unavailable."""

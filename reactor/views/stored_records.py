@@ -17,14 +17,14 @@ if TYPE_CHECKING:
     from bus.jetstream import JetStreamBus
     from bus.topology import Stream
 
-Unreadable = Callable[[str], None]
+OnUnreadable = Callable[[str], None]
 """Is told, in one line for people, of what is stored and cannot be read."""
 END = timedelta(seconds=1)
 """Nothing more for so long: the stream is read."""
 
 
 async def stored(
-    bus: JetStreamBus, stream: Stream, subject: str | None = None, *, unreadable: Unreadable, after: int = 0
+    bus: JetStreamBus, stream: Stream, subject: str | None = None, *, unreadable: OnUnreadable, after: int = 0
 ) -> AsyncIterator[Message]:
     """Give the messages of a stream from the one after sequence `after`, in order, up to its end.
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from bus.messages import FailbackTraffic, FailoverTraffic, ReleaseTraffic, SetWeights
+from bus.messages import SetWeights, TrafficCommand
 from rules.core.group import Group
 from rules.engine.decide import decide
 from rules.kinds.traffic.backend_backoff import weights_of
@@ -14,7 +14,6 @@ from rules.rulefile.model import Rule
 from rules.summary import failover_of
 
 REFUSED = "would be refused"
-Command = FailoverTraffic | FailbackTraffic | ReleaseTraffic
 
 
 def in_words(weights: Mapping[str, int]) -> str:
@@ -49,7 +48,7 @@ def state_of(group: Group, now: datetime) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def planned(rule: Rule | None, group: Group, command: Command, now: datetime) -> str:
+def planned(rule: Rule | None, group: Group, command: TrafficCommand, now: datetime) -> str:
     """Say what a command would do to one route, as the rule would decide it now."""
     stands = in_words(weights_of(group))
     if rule is None:

@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from bus.messages import AnyCommand
-from reactor.views.group_view import Rules
+from reactor.views.group_view import RulesByName
 from reactor.web.order_body import Comment, Text
 from rules.core.group import Group
 
@@ -18,7 +18,7 @@ from rules.core.group import Group
 class PlanBasis:
     """What a plan is made from."""
 
-    rules: Rules
+    rules: RulesByName
     groups: Sequence[Group]
     words: Mapping[str, Any]
     """`by`, `reason` and `observed_at` of the command."""

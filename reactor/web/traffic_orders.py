@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from bus.messages import FailbackTraffic, FailoverTraffic, Mode, ReleaseTraffic
+from bus.messages import FailbackTraffic, FailoverTraffic, Mode, ReleaseTraffic, TrafficCommand
 from reactor.runtime.visible import visible
-from reactor.views.traffic_plan import REFUSED, Command, planned
+from reactor.views.traffic_plan import REFUSED, planned
 from reactor.web.operation_order import Operation, PlanBasis, ShownPlan
 from reactor.web.order_body import Seconds, Text
 from reactor.web.page_access import Denied
@@ -53,7 +53,7 @@ class ReleaseTrafficOrder(Operation):
         return _moving(ReleaseTraffic(rule=self.rule, object=self.object, **basis.words), basis)
 
 
-def _moving(command: Command, basis: PlanBasis) -> ShownPlan:
+def _moving(command: TrafficCommand, basis: PlanBasis) -> ShownPlan:
     mine = [
         one for one in basis.groups
         if one.rule == command.rule and route_of(one) is not None and command.object in (None, one.object)

@@ -36,7 +36,7 @@ Address = tuple[str, str]
 """Rule and scope."""
 Home = tuple[str, str]
 """What a partition is computed from: a rule and a scope, or a scope that several rules share."""
-Scope = Callable[[Path], str | None]
+ScopeOf = Callable[[Path], str | None]
 PATHS_MAX = 65_536
 """Cached targets: for so many, which rules they concern is not computed again."""
 
@@ -58,8 +58,8 @@ class Routing:
         self._digests: dict[str, str] = {}
         taken = [taken for rule in own if (taken := kind_of(rule).takes(rule)) is not None]
         self._taken = lru_cache(PATHS_MAX)(Index((pattern_of(one[0]), one) for one in taken).find)
-        addresses: Index[tuple[str, Scope | None]] = Index()
-        homes: Index[tuple[str, Scope | None]] = Index()
+        addresses: Index[tuple[str, ScopeOf | None]] = Index()
+        homes: Index[tuple[str, ScopeOf | None]] = Index()
         concerned: Index[str] = Index()
         labelled: Index[str] = Index()
         self._by_label: set[str] = set()
@@ -148,7 +148,7 @@ class Routing:
             if not self.is_passed_over(rule, fact):
                 yield rule, kind_of(rule).objects(rule, fact)
 
-    def _found(self, fact: Fact, find: Callable[[Path], Iterable[tuple[str, Scope | None]]]) -> Iterator[Address]:
+    def _found(self, fact: Fact, find: Callable[[Path], Iterable[tuple[str, ScopeOf | None]]]) -> Iterator[Address]:
         path = path_of(fact)
         for name, scope in find(path):
             if scope is not None:

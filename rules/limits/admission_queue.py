@@ -13,7 +13,7 @@ from rules.limits.rates import DisruptionBudget, PeerHealth, RateBucket, disrupt
 from rules.limits.state import QueuedRequest
 from rules.rulefile.guards import Guards
 
-Refusal = tuple[Held, str]
+HoldReason = tuple[Held, str]
 
 
 def queued(
@@ -70,7 +70,7 @@ def answered(
     return tuple(out), bucket
 
 
-def _gate(guards: Guards, peers: PeerHealth) -> Refusal | None:
+def _gate(guards: Guards, peers: PeerHealth) -> HoldReason | None:
     """Why no group may act, not even those that were admitted and have not acted yet."""
     if (reason := widespread(guards, peers)) is not None:
         return reason
@@ -86,7 +86,7 @@ def _refusal(
     flying: Sequence[QueuedRequest],
     bucket: RateBucket,
     waiting: int,
-) -> Refusal | None:
+) -> HoldReason | None:
     """Why it is not this one's turn yet."""
     most = guards.max_concurrent
     if most is not None and not request.slot and len(flying) >= most:

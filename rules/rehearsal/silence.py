@@ -18,7 +18,7 @@ from bus.messages import Fact, Observation
 from bus.messages.base import MessagePart, Name
 from rules.rehearsal.timeline import at, second
 
-Event = tuple[float, Fact]
+TimedFact = tuple[float, Fact]
 Words = Sequence[tuple[float, Observation]]
 ALL = "*"
 SECONDS_MAX = 10 * 366 * 86_400
@@ -47,7 +47,7 @@ class Gap:
         return self.first <= moment < self.last
 
 
-def with_silences(events: Sequence[Event], silences: Iterable[tuple[float, Silence]]) -> list[Event]:
+def with_silences(events: Sequence[TimedFact], silences: Iterable[tuple[float, Silence]]) -> list[TimedFact]:
     """Give the events, sorted by second, as they are heard. Without silences they are the same."""
     silences = list(silences)
     numbers: dict[tuple[str, str], list[int]] = defaultdict(list)

@@ -17,7 +17,7 @@ from rules.kinds.traffic.route_state import sum_of
 from rules.rehearsal.karmada_carrier import RehearsedKarmada
 from rules.rehearsal.timeline import START as START
 from rules.rehearsal.timeline import Emitted as Emitted
-from rules.rehearsal.timeline import Event as Event
+from rules.rehearsal.timeline import TimelineEvent as TimelineEvent
 from rules.rehearsal.timeline import at as at
 from rules.rehearsal.timeline import second as second
 from rules.rehearsal.workload_defaults import completed

@@ -9,7 +9,7 @@ from bus.messages import Action, Fact, Hold
 
 START = datetime(1970, 1, 1, tzinfo=UTC)
 """Second 0 of every rehearsal."""
-Event = tuple[float, Fact | str]
+TimelineEvent = tuple[float, Fact | str]
 """Second, and a fact, or the id of an action with its status as `id status`."""
 
 

@@ -100,7 +100,7 @@ class LabelledNetworkPolicy(Model):
     """Pods that are not cut, such as the storage drivers that detach the zone's volumes."""
 
 
-Network = Annotated[NoNetwork | AwsNetworkAcl | LabelledNetworkPolicy, Field(discriminator="provider")]
+NetworkIsolation = Annotated[NoNetwork | AwsNetworkAcl | LabelledNetworkPolicy, Field(discriminator="provider")]
 
 
 class Force(StrEnum):
@@ -193,7 +193,7 @@ class ZoneIsolation(Rule):
     """What is done, in this order; undone in reverse."""
     step_timeout_seconds: Mapping[StepName, StepSeconds] = {}
     """How long a step may take before the isolation is Failed."""
-    network: Network = NoNetwork()
+    network: NetworkIsolation = NoNetwork()
     """How the network is cut."""
     drain_seconds: Annotated[float, Field(ge=0, le=86_400)] = 30
     """ShiftTraffic: how long requests in flight are waited for."""

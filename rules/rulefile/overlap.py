@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from typing import TypeVar
 
-from rules.rulefile.selectors import Requirement
+from rules.rulefile.selectors import ParsedRequirement
 
 T = TypeVar("T")
 _PLACE = re.compile(r"\{[^{}]*\}")
@@ -59,15 +59,15 @@ def _meet(one: Sequence[T], other: Sequence[T], many: T, same: Callable[[T, T], 
     return above[-1]
 
 
-def could_select_both(one: Iterable[Requirement], other: Iterable[Requirement]) -> bool:
+def could_select_both(one: Iterable[ParsedRequirement], other: Iterable[ParsedRequirement]) -> bool:
     """Whether some labels satisfy all requirements of both selectors."""
-    by_key: dict[str, list[Requirement]] = {}
+    by_key: dict[str, list[ParsedRequirement]] = {}
     for requirement in (*one, *other):
         by_key.setdefault(requirement[0], []).append(requirement)
     return all(_satisfiable(requirements) for requirements in by_key.values())
 
 
-def _satisfiable(requirements: Sequence[Requirement]) -> bool:
+def _satisfiable(requirements: Sequence[ParsedRequirement]) -> bool:
     """Whether one value, or none, can satisfy all of these, which have one key."""
     operators = {operator for _, operator, _ in requirements}
     if "absent" in operators:

@@ -46,7 +46,7 @@ class Requirement(Model):
     """For In and NotIn."""
 
     @cached_property
-    def parsed(self) -> selectors.Requirement:
+    def parsed(self) -> selectors.ParsedRequirement:
         """As a selector in text is read."""
         return self.key, _OPERATORS[self.operator], frozenset(self.values)
 

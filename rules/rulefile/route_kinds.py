@@ -19,7 +19,7 @@ PATH = re.compile(r"[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*")
 
 
 @dataclass(frozen=True, slots=True)
-class RouteKind:
+class RouteFormat:
     """Where a kind of route lives, and how it is read and written. Fields are named by dotted paths."""
 
     group: str
@@ -66,18 +66,18 @@ _SERVICE = (("group", (None, "")), ("kind", (None, "Service")))
 """Only Services have a name that rules can mean; entries of other kinds keep the weight that they have."""
 
 
-def _gateway(plural: str, *versions: str) -> RouteKind:
+def _gateway(plural: str, *versions: str) -> RouteFormat:
     """All routes of the Gateway API are alike. All zero: Envoy rejects such a route as a whole, others answer 500."""
-    return RouteKind(
+    return RouteFormat(
         _GATEWAY, plural, versions, ("spec.rules[*].backendRefs",),
         namespace="namespace", rule_name="name", default_weight=1, only=_SERVICE,
     )  # fmt: skip
 
 
-ROUTE_KINDS: Mapping[str, RouteKind] = {
+ROUTE_KINDS: Mapping[str, RouteFormat] = {
     # v1alpha2 is what linkerd-smi documents; v1alpha4 and v1alpha3 are other meshes', v1alpha1 has quantity weights.
     # With all zero Linkerd sends traffic to the apex service.
-    "TrafficSplit": RouteKind(
+    "TrafficSplit": RouteFormat(
         "split.smi-spec.io", "trafficsplits", ("v1alpha2", "v1alpha4", "v1alpha3", "v1alpha1"), ("spec.backends",),
         name="service", all_zero=True,
     ),
@@ -88,32 +88,32 @@ ROUTE_KINDS: Mapping[str, RouteKind] = {
     "TLSRoute": _gateway("tlsroutes", "v1", "v1alpha3", "v1alpha2"),
     # Istio takes any ratio but all zero of several destinations; older versions want a sum of 100. Only
     # its http routes have names. A weight of 0 is the same as none, and one alone gets everything.
-    "VirtualService": RouteKind(
+    "VirtualService": RouteFormat(
         "networking.istio.io", "virtualservices", ("v1", "v1beta1", "v1alpha3"),
         ("spec.http[*].route", "spec.tls[*].route", "spec.tcp[*].route"),
         name="destination.host", rule_name="name", default_weight=0, sum_to=100, even_at_zero=True, hosts=True,
     ),
     # What names another TraefikService is none of ours. All zero: 503.
-    "TraefikService": RouteKind(
+    "TraefikService": RouteFormat(
         "traefik.io", "traefikservices", ("v1alpha1",), ("spec.weighted.services",),
         namespace="namespace", default_weight=1, only=(("kind", (None, "Service")),),
     ),
     # The weight of a mirror says how much of the traffic is copied to it.
-    "HTTPProxy": RouteKind(
+    "HTTPProxy": RouteFormat(
         "projectcontour.io", "httpproxies", ("v1",), ("spec.routes[*].services",),
         default_weight=0, even_at_zero=True, only=(("mirror", (None, False)),),
     ),
-    "ServiceSplitter": RouteKind(
+    "ServiceSplitter": RouteFormat(
         "consul.hashicorp.com", "servicesplitters", ("v1alpha1",), ("spec.splits",),
         name="service", namespace="namespace", default_weight=0, sum_to=100, decimals=True, own_name=True,
     ),
 }  # fmt: skip
 """By the kind that rule files name. `Custom` is described in the settings."""
 CUSTOM = "Custom"
-RouteKinds = Mapping[str, RouteKind]
+RouteKinds = Mapping[str, RouteFormat]
 
 
-def kind_of(kind: str, custom_kind: str | None, custom: RouteKinds) -> RouteKind:
+def kind_of(kind: str, custom_kind: str | None, custom: RouteKinds) -> RouteFormat:
     """Give the description of a route's kind. `custom`: those of the settings. Raises KeyError where these lack it."""
     return custom[custom_kind or ""] if kind == CUSTOM else ROUTE_KINDS[kind]
 

@@ -30,12 +30,12 @@ def wanted_label(selector: str) -> tuple[str, str] | None:
     return None
 
 
-Requirement = tuple[str, str, frozenset[str]]
+ParsedRequirement = tuple[str, str, frozenset[str]]
 """Key, operator (in, notin, exists, absent) and values."""
 
 
 @lru_cache(maxsize=16_384)
-def parsed(selector: str) -> tuple[Requirement, ...]:
+def parsed(selector: str) -> tuple[ParsedRequirement, ...]:
     """Give the requirements as (key, operator, values). Raises BadSelector."""
     parts = [part.strip() for part in _COMMA.split(selector)]
     if not all(parts):
@@ -43,7 +43,7 @@ def parsed(selector: str) -> tuple[Requirement, ...]:
     return tuple(_requirement(part, selector) for part in parts)
 
 
-def _requirement(text: str, selector: str) -> Requirement:
+def _requirement(text: str, selector: str) -> ParsedRequirement:
     if found := _SET.match(text):
         return found[1], found[2], frozenset(value.strip() for value in found[3].split(","))
     if found := _COMPARE.match(text):
@@ -53,7 +53,7 @@ def _requirement(text: str, selector: str) -> Requirement:
     raise BadSelector(f"{selector!r}: {text!r} is no requirement of a label selector")
 
 
-def holds(requirement: Requirement, labels: Mapping[str, str]) -> bool:
+def holds(requirement: ParsedRequirement, labels: Mapping[str, str]) -> bool:
     """Whether labels satisfy one requirement."""
     key, operator, values = requirement
     if operator == "in":

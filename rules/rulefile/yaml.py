@@ -22,7 +22,7 @@ DEPTH_MAX = 32
 NODES_MAX = 50_000
 
 Path = tuple[str | int, ...]
-Place = tuple[int, int]
+LineColumn = tuple[int, int]
 """Line and column, from 1."""
 
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -41,8 +41,8 @@ class Document:
 
     file: str
     value: Any = None
-    places: dict[Path, Place] = field(default_factory=dict)
-    keys: dict[Path, Place] = field(default_factory=dict)
+    places: dict[Path, LineColumn] = field(default_factory=dict)
+    keys: dict[Path, LineColumn] = field(default_factory=dict)
     """The place of the key itself, for findings about keys."""
     ignored: dict[int, frozenset[str]] = field(default_factory=dict)
     """Line to the hints that a comment silences there: `# reactor: ignore <hint>, <hint>`."""
@@ -182,7 +182,7 @@ def _ignored(text: str) -> dict[int, frozenset[str]]:
     return out
 
 
-def _place(event: ev.Event) -> Place:
+def _place(event: ev.Event) -> LineColumn:
     mark = event.start_mark
     return (mark.line + 1, mark.column + 1) if mark is not None else (1, 1)
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import ast
+import importlib
 import importlib.util
 from collections import Counter
+from enum import StrEnum
 from pathlib import Path
 from types import ModuleType
 from typing import get_args
@@ -59,6 +62,24 @@ def test_every_name_on_the_bus_is_on_the_page(page: str) -> None:
 def test_a_class_has_a_name_of_its_own(generator: ModuleType) -> None:
     twice = {name for name, places in generator.classes().items() if len(places) > 1}
     assert twice == set(), "find another word: see docs/reference/names.md"
+
+
+def test_no_alias_has_the_name_of_a_class(generator: ModuleType) -> None:
+    classes = generator.classes()
+    taken = [
+        f"{file}: {name} is a class in {classes[name][0][0]}"
+        for name, file, value in generator.aliases()
+        if name in classes and not wire_form(classes[name][0][0], name, value)
+    ]
+    assert taken == [], "find another word for what is no class"
+
+
+def wire_form(file: str, name: str, value: ast.expr) -> bool:
+    """Whether a Literal has the words of an enumeration: on the wire, and in rules, they are one noun with one
+    meaning."""
+    found = getattr(importlib.import_module(file.removesuffix(".py").replace("/", ".")), name)
+    words = {node.value for node in ast.walk(value) if isinstance(node, ast.Constant)}
+    return ast.unparse(value).startswith("Literal[") and issubclass(found, StrEnum) and set(found) == words
 
 
 def test_a_module_has_a_name_of_its_own() -> None:

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import yaml
 
-from rules.rulefile.route_kinds import ROUTE_KINDS, RouteKind
+from rules.rulefile.route_kinds import ROUTE_KINDS, RouteFormat
 
 ROOT = Path(__file__).parents[2]
 
 
-def row(name: str, kind: RouteKind) -> str:
+def row(name: str, kind: RouteFormat) -> str:
     """A kind's row in the table."""
     rule = "none" if not kind.has_rules else "index or name" if kind.rule_name else "index"
     absent = "not allowed" if kind.default_weight is None else str(kind.default_weight)

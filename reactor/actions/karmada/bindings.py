@@ -29,12 +29,12 @@ from reactor.runtime.clock import Clock
 from reactor.runtime.errors import ReactorError
 from rules.kinds.workload.facts import PLACED_ELSEWHERE
 
-WorkloadAction = Place | Evict | Purge | CancelEviction
+BindingAction = Place | Evict | Purge | CancelEviction
 _FIELDS = ("clusters", "gracefulEvictionTasks")
 
 
 async def carry_out(
-    action: WorkloadAction, plane: ControlPlane, clock: Clock, context: ExecutionContext | None = None
+    action: BindingAction, plane: ControlPlane, clock: Clock, context: ExecutionContext | None = None
 ) -> Outcome:
     """Make the binding as asked, at most one effective write for one decision, and wait for the scheduler's answer.
 
@@ -67,7 +67,7 @@ async def carry_out(
     return made
 
 
-async def _settled(api: KubeApi, action: WorkloadAction) -> Written | None:
+async def _settled(api: KubeApi, action: BindingAction) -> Written | None:
     becomes = await _becoming(api, action)
 
     def plan(binding: JsonObject) -> list[JsonObject] | None:
@@ -88,7 +88,7 @@ async def _settled(api: KubeApi, action: WorkloadAction) -> Written | None:
         raise
 
 
-async def _becoming(api: KubeApi, action: WorkloadAction) -> Callable[[JsonObject], BindingPlacement]:
+async def _becoming(api: KubeApi, action: BindingAction) -> Callable[[JsonObject], BindingPlacement]:
     """Give what the action makes of a binding. It raises Declined where the scheduler's answer would do harm."""
     becomes: Callable[[JsonObject], BindingPlacement]
     match action:
@@ -142,7 +142,7 @@ def healthy(binding: JsonObject, ready: Collection[str]) -> frozenset[str]:
     return frozenset(one["clusterName"] for one in told if one.get("health") == "Healthy") & frozenset(ready)
 
 
-def otherwise(binding: JsonObject, action: WorkloadAction) -> str:
+def otherwise(binding: JsonObject, action: BindingAction) -> str:
     """Say what differs from what the action asked for; empty: nothing."""
     has = {one["name"] for one in placement_of(binding).clusters}
     match action:
@@ -156,7 +156,7 @@ def otherwise(binding: JsonObject, action: WorkloadAction) -> str:
     return "" if as_asked else f"Karmada's scheduler has placed it on {words(binding)}; asked was {asked}"
 
 
-def difference(binding: JsonObject, becomes: BindingPlacement, action: WorkloadAction) -> list[JsonObject] | None:
+def difference(binding: JsonObject, becomes: BindingPlacement, action: BindingAction) -> list[JsonObject] | None:
     """Give the one JSON Patch that makes the binding so; None: it is."""
     now, spec = placement_of(binding), binding.get("spec") or {}
     operations = [

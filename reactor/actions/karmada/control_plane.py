@@ -6,7 +6,7 @@ import logging
 from dataclasses import dataclass, field
 
 from reactor.actions.karmada.switches import refuse_to_fight
-from reactor.actions.workload.library import Clusters
+from reactor.actions.workload.library import ClusterLookup
 from reactor.actions.workload.reports import connected
 from reactor.clients.kubernetes_port import Forbidden, KubeApi, NotFound
 from reactor.runtime.clock import Clock
@@ -21,7 +21,7 @@ _log = logging.getLogger(__name__)
 class ControlPlane:
     """One control plane, by the names of its clusters in the settings."""
 
-    clusters: Clusters
+    clusters: ClusterLookup
     clock: Clock
     name: str = "karmada"
     """Whose API holds the bindings, policies and Cluster objects."""

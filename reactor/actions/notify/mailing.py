@@ -31,7 +31,7 @@ WORDS_MAX = 200
 """Characters of a server's own words that an error repeats."""
 _MAILS = Threads("mails", 4)
 _HELLO = "localhost"  # the full name of this machine would be asked of DNS, for as long as that takes
-Refused = Mapping[str, tuple[int, bytes]]
+RefusedRecipients = Mapping[str, tuple[int, bytes]]
 """By recipient: the server's code and its words."""
 
 
@@ -55,7 +55,9 @@ async def send(name: str, mail: EmailMessage, to: Email, clock: Clock) -> None:
                 raise _of_recipients(name, refused)
 
 
-async def _hand_in(mail: EmailMessage, left: Sequence[str], to: Email, password: str, clock: Clock) -> Refused:
+async def _hand_in(
+    mail: EmailMessage, left: Sequence[str], to: Email, password: str, clock: Clock
+) -> RefusedRecipients:
     session = partial(_session, mail, left, to, password, partial(_seconds_left, clock, clock.monotonic()))
     async with asyncio.timeout(TIMEOUT_SECONDS):  # asking DNS and trying several addresses may take longer
         return await _MAILS.run(session)
@@ -67,7 +69,7 @@ def _seconds_left(clock: Clock, begun: float) -> float:
 
 def _session(
     mail: EmailMessage, left: Sequence[str], to: Email, password: str, seconds_left: Callable[[], float]
-) -> Refused:
+) -> RefusedRecipients:
     """Connect, log in, hand in. Gives who was refused. Raises SMTPException, OSError."""
     context = ssl.create_default_context(cafile=to.ca_file)  # read each time: CAs are renewed too
     if to.tls == "Implicit":
@@ -83,7 +85,7 @@ def _session(
             smtp.starttls(context=context)
         if to.user:
             smtp.login(to.user, password)
-        refused: Refused = smtp.send_message(mail, address_of(to.sender), left)
+        refused: RefusedRecipients = smtp.send_message(mail, address_of(to.sender), left)
         with contextlib.suppress(smtplib.SMTPException, OSError):  # it is taken: how it says good-bye is no matter
             smtp.quit()
         return refused
@@ -142,7 +144,7 @@ def _error(name: str, error: smtplib.SMTPException | OSError) -> Declined | Noti
     return NotifierUnavailable(f"{where}: no answer ({type(error).__name__})")
 
 
-def _of_recipients(name: str, refused: Refused) -> Declined | NotifierUnavailable:
+def _of_recipients(name: str, refused: RefusedRecipients) -> Declined | NotifierUnavailable:
     words = f"notifiers.{name}: " + ", ".join(f"{one}: {_words(*answer)}" for one, answer in refused.items())
     if any(not 500 <= code < 600 for code, _ in refused.values()):
         return NotifierUnavailable(words)

@@ -19,7 +19,7 @@ from reactor.runtime.clock import Clock
 from reactor.runtime.errors import ReactorError
 from rules.kinds.traffic.apportion import apportion
 from rules.kinds.traffic.route_state import DECISION_ANNOTATION, HEALTHY_ANNOTATION
-from rules.rulefile.route_kinds import RouteKind
+from rules.rulefile.route_kinds import RouteFormat
 
 _ACTION_MAX = 253  # bus.messages.Name
 
@@ -27,7 +27,7 @@ _log = logging.getLogger(__name__)
 
 
 async def restore(
-    api: KubeApi, route: RouteRef, kind: RouteKind, clock: Clock, *, instance: str = CONTROLLER
+    api: KubeApi, route: RouteRef, kind: RouteFormat, clock: Clock, *, instance: str = CONTROLLER
 ) -> Outcome:
     """Give a route its remembered healthy weights back and take our annotations off: for disabling and uninstalling.
 
@@ -53,7 +53,7 @@ async def restore(
     return done(name, clock, wrote=True, detail=moved)
 
 
-def restoration(kind: RouteKind, obj: JsonObject, route: RouteRef) -> list[JsonObject] | None:
+def restoration(kind: RouteFormat, obj: JsonObject, route: RouteRef) -> list[JsonObject] | None:
     """Give the JSON Patch that brings back what is remembered; None: nothing is. Raises Declined.
 
     Services that have left the route are skipped; what is remembered for another rule of the same route stays.
@@ -75,7 +75,7 @@ def restoration(kind: RouteKind, obj: JsonObject, route: RouteRef) -> list[JsonO
     return patch(obj, changes(standing, mine), write=keep, remove=ours)
 
 
-def _rest(kind: RouteKind, standing: Sequence[RouteEntry], mine: Collection[str]) -> int:
+def _rest(kind: RouteFormat, standing: Sequence[RouteEntry], mine: Collection[str]) -> int:
     """Give what backends that nothing is remembered of have. Raises Declined."""
     try:
         weights = list(zip(standing, weights_of(kind, standing), strict=True))

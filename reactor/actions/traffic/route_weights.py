@@ -15,7 +15,7 @@ from reactor.clients.kubernetes_port import JsonObject, KubeApi
 from reactor.clients.route_entries import RouteEntry
 from reactor.runtime.clock import Clock
 from reactor.runtime.errors import ReactorError
-from rules.rulefile.route_kinds import RouteKind, RouteKinds, kind_of
+from rules.rulefile.route_kinds import RouteFormat, RouteKinds, kind_of
 
 UNKNOWN = "a rule names this kind of route, the settings do not"
 NO_KINDS: RouteKinds = {}
@@ -72,7 +72,7 @@ async def carry_out(
     return done(action.id, clock, wrote=True, detail=moved)
 
 
-def _plan(kind: RouteKind, obj: JsonObject, action: SetWeights) -> list[JsonObject] | None:
+def _plan(kind: RouteFormat, obj: JsonObject, action: SetWeights) -> list[JsonObject] | None:
     """Give the difference, unless it is not for this action to write it. Raises Declined."""
     stands, asked = stamp_on(obj), stamp_of(action)
     if stands is not None and stands.overrules(asked):
@@ -88,7 +88,7 @@ def _plan(kind: RouteKind, obj: JsonObject, action: SetWeights) -> list[JsonObje
     return operations
 
 
-def moves(kind: RouteKind, written: Written, route: RouteRef) -> str:
+def moves(kind: RouteFormat, written: Written, route: RouteRef) -> str:
     """Give what has moved, for people: `checkout 1→0, checkout-west 0→1`."""
     before, after = (backends_of(kind, obj, route) for obj in (written.before, written.after))
     pairs = zip(before, after, strict=False)

@@ -13,10 +13,10 @@ from reactor.actions.outcomes import Declined
 from reactor.actions.patches import changes, patch
 from reactor.clients.kubernetes_port import JsonObject
 from reactor.clients.route_entries import FRACTIONS, RouteEntry, Unreadable, entries, hundredths
-from rules.rulefile.route_kinds import RouteKind
+from rules.rulefile.route_kinds import RouteFormat
 
 
-def backends_of(kind: RouteKind, obj: JsonObject, route: RouteRef) -> list[RouteEntry]:
+def backends_of(kind: RouteFormat, obj: JsonObject, route: RouteRef) -> list[RouteEntry]:
     """Give the backends of the rule that is to be moved. Raises Declined (RuleMissing, or Invalid)."""
     try:
         return entries(kind, obj, route.rule)
@@ -24,7 +24,7 @@ def backends_of(kind: RouteKind, obj: JsonObject, route: RouteRef) -> list[Route
         raise Declined(error.reason, f"{route.object}: {error}") from error
 
 
-def difference(kind: RouteKind, obj: JsonObject, action: SetWeights) -> list[JsonObject] | None:
+def difference(kind: RouteFormat, obj: JsonObject, action: SetWeights) -> list[JsonObject] | None:
     """Give the JSON Patch that makes the route as asked; None: it already is. Raises Declined.
 
     Another writer's backend with a weight does not make "all of ours zero" safe: we know nothing of its health. And
@@ -41,7 +41,7 @@ def difference(kind: RouteKind, obj: JsonObject, action: SetWeights) -> list[Jso
     return patch(obj, operations, write=stamps(obj, action))
 
 
-def _add_up(kind: RouteKind, standing: Sequence[RouteEntry], action: SetWeights) -> None:
+def _add_up(kind: RouteFormat, standing: Sequence[RouteEntry], action: SetWeights) -> None:
     """Raise Declined where the weights, with those of others, are not what they have to add up to."""
     if not kind.sum_to or not any(action.weights.values()):
         return

@@ -12,7 +12,7 @@ from bus.messages import CancelEviction, Evict, Outcome
 from reactor.actions.conditional_write import ConditionalChange, conditional_write_object
 from reactor.actions.patches import patch
 from reactor.actions.workload import purge
-from reactor.actions.workload.library import Clusters
+from reactor.actions.workload.library import ClusterLookup
 from reactor.actions.workload.marks import EVICTING_ANNOTATION, decision_of, follows, is_marked, refuse_if_stale, stamps
 from reactor.actions.workload.paths import path_of
 from reactor.actions.workload.reports import Report, connected, enforced, outcome
@@ -21,7 +21,7 @@ from reactor.runtime.clock import Clock
 from reactor.runtime.errors import ReactorError
 
 
-async def carry_out(action: Evict, clusters: Clusters, clock: Clock) -> Outcome:
+async def carry_out(action: Evict, clusters: ClusterLookup, clock: Clock) -> Outcome:
     """Mark the copy, or remove it where the purge mode is Directly; Done where it is already so, or is not there.
 
     Never raises for what the world does; reasons are those of `purge.carry_out`.
@@ -32,7 +32,7 @@ async def carry_out(action: Evict, clusters: Clusters, clock: Clock) -> Outcome:
     return await _noted(action, clusters, clock, lambda obj: None if is_marked(obj) else patch(obj, [], write=mark))
 
 
-async def cancel(action: CancelEviction, clusters: Clusters, clock: Clock) -> Outcome:
+async def cancel(action: CancelEviction, clusters: ClusterLookup, clock: Clock) -> Outcome:
     """Take the mark off; Done where there is none."""
 
     def unmarked(obj: JsonObject) -> list[JsonObject] | None:
@@ -42,7 +42,7 @@ async def cancel(action: CancelEviction, clusters: Clusters, clock: Clock) -> Ou
 
 
 async def _noted(
-    action: Evict | CancelEviction, clusters: Clusters, clock: Clock,
+    action: Evict | CancelEviction, clusters: ClusterLookup, clock: Clock,
     plan: Callable[[JsonObject], list[JsonObject] | None],
 ) -> Outcome:  # fmt: skip
     def planned(obj: JsonObject) -> list[JsonObject] | None:

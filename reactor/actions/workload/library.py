@@ -16,7 +16,7 @@ from reactor.actions.workload.templates import NotKept, Templates
 from reactor.clients.kubernetes_port import ApiUnavailable, Forbidden, JsonObject, KubeApi, NotFound
 from reactor.runtime.errors import ReactorError, Retryable, SettingsError
 
-Clusters = Callable[[str], Awaitable[KubeApi]]
+ClusterLookup = Callable[[str], Awaitable[KubeApi]]
 SOURCE_SECONDS = 2.5
 """How long one source may take to answer: a dead one must leave time for the next, and for the writes."""
 
@@ -28,7 +28,7 @@ class Library:
     """The sources of one placement, best first. A source that did not answer once is not asked again."""
 
     sources: Sequence[str]
-    clusters: Clusters
+    clusters: ClusterLookup
     templates: Templates | None = None
     _silent: dict[str, str] = field(default_factory=dict)
     """Source to why it did not answer."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from bus.messages import Outcome, Place
 from reactor.actions.conditional_write import SETTLE_SECONDS
 from reactor.actions.outcomes import Declined
-from reactor.actions.workload.library import Clusters, Dependency, Library, dependencies
+from reactor.actions.workload.library import ClusterLookup, Dependency, Library, dependencies
 from reactor.actions.workload.reports import Report, connected, enforced, outcome
 from reactor.actions.workload.target import WriteTarget
 from reactor.actions.workload.templates import Templates
@@ -28,7 +28,7 @@ AT_ONCE = 8
 class Placer:
     """What a placement reaches the world through."""
 
-    clusters: Clusters
+    clusters: ClusterLookup
     clock: Clock
     templates: Templates | None = None
     """Remembered copies, for when every source is dead."""

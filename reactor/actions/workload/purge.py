@@ -13,7 +13,7 @@ from bus.messages import Evict, Outcome, Purge
 from reactor.actions.conditional_write import SETTLE_SECONDS, attempts
 from reactor.actions.outcomes import Declined
 from reactor.actions.workload.copy_pods import evict_all, pods_of
-from reactor.actions.workload.library import Clusters
+from reactor.actions.workload.library import ClusterLookup
 from reactor.actions.workload.marks import refuse_if_stale
 from reactor.actions.workload.paths import path_of
 from reactor.actions.workload.reports import Report, connected, enforced, outcome
@@ -25,7 +25,7 @@ from reactor.runtime.errors import ReactorError
 _log = logging.getLogger(__name__)
 
 
-async def carry_out(action: Purge | Evict, clusters: Clusters, clock: Clock) -> Outcome:
+async def carry_out(action: Purge | Evict, clusters: ClusterLookup, clock: Clock) -> Outcome:
     """Remove the workload's copy in the cluster that it leaves; Done where none is there.
 
     Never raises for what the world does. Failed: ClusterUnreachable (it stays owed, and is done when the cluster is

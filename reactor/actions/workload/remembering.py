@@ -14,7 +14,7 @@ from bus.messages import WorkloadRef
 from reactor.actions.outcomes import Declined
 from reactor.actions.workload.copy import portable
 from reactor.actions.workload.deps import needs
-from reactor.actions.workload.library import Clusters, remember
+from reactor.actions.workload.library import ClusterLookup, remember
 from reactor.actions.workload.paths import base, kind_of, path_of
 from reactor.actions.workload.templates import Templates
 from reactor.clients.changes import metadata_of, strings_of
@@ -31,7 +31,7 @@ log = logging.getLogger(__name__)
 
 
 async def run(
-    cluster: str, rules: Sequence[WorkloadFailover], *, clusters: Clusters, templates: Templates, clock: Clock
+    cluster: str, rules: Sequence[WorkloadFailover], *, clusters: ClusterLookup, templates: Templates, clock: Clock
 ) -> None:
     """Remember the workloads of these rules in one cluster until cancelled."""
     complaint = ""

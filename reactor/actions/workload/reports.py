@@ -8,7 +8,7 @@ from typing import Literal
 
 from bus.messages import ActionMessage, Mode, Outcome
 from reactor.actions.outcomes import DETAIL_MAX, REFUSALS, Declined
-from reactor.actions.workload.library import Clusters
+from reactor.actions.workload.library import ClusterLookup
 from reactor.actions.workload.refusals import word_for
 from reactor.clients.kubernetes_port import KubeApi
 from reactor.runtime.clock import Clock
@@ -59,7 +59,7 @@ def enforced(action: ActionMessage) -> None:
         raise Declined("DryRun", f"mode {action.mode}: decided and recorded, not carried out")
 
 
-async def connected(clusters: Clusters, name: str) -> KubeApi:
+async def connected(clusters: ClusterLookup, name: str) -> KubeApi:
     """Give a cluster's API. Raises Declined (UnknownCluster) where the settings do not tell."""
     try:
         return await clusters(name)

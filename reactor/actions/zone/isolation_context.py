@@ -31,7 +31,7 @@ WRITE_SECONDS = aws.CONNECT_SECONDS + aws.READ_SECONDS
 outcome is published again, and after which another process may begin to undo it."""
 
 
-Query = Callable[[str, str], Awaitable[Sequence[Sample]]]
+QueryPrometheus = Callable[[str, str], Awaitable[Sequence[Sample]]]
 """From a Prometheus of the settings, by its name, and a query to its series. Raises QueryFailed, QueryRefused."""
 Say = Callable[[Fact], Awaitable[None]]
 """Publishes a fact. Raises Retryable."""
@@ -53,7 +53,7 @@ class ZoneWorld:
     """From a cluster's name to its API. Raises SettingsError."""
     ec2: Callable[[str], Awaitable[Ec2]]
     """From a region to its EC2. Raises SettingsError."""
-    query: Query | None = None
+    query: QueryPrometheus | None = None
     say: Say | None = None
 
 

@@ -31,7 +31,7 @@ class Duration(click.ParamType[float]):
         return seconds
 
 
-class Seconds(click.ParamType[float]):
+class SecondsType(click.ParamType[float]):
     """Seconds as a number (`90`), or a time as Prometheus writes it (`1m30s`)."""
 
     name = "time"

@@ -8,7 +8,7 @@ from datetime import datetime
 
 from reactor.runtime.durations import duration
 from reactor.runtime.visible import visible
-from reactor.views.group_view import Rules
+from reactor.views.group_view import RulesByName
 from rules.core.group import Group
 from rules.rulefile.model import Rule
 from rules.summary import route_of, summary
@@ -30,7 +30,9 @@ def row(group: Group, now: datetime, rule: Rule | None = None) -> dict[str, str]
     }  # fmt: skip
 
 
-def table(groups: Sequence[Group], now: datetime, width: int | None = None, rules: Rules | None = None) -> list[str]:
+def table(
+    groups: Sequence[Group], now: datetime, width: int | None = None, rules: RulesByName | None = None
+) -> list[str]:
     """Give the lines of the table. `width`: none is longer; where a line would be, each group has several."""
     rows = [row(group, now, (rules or {}).get(group.rule)) for group in groups]
     return laid_out(rows, width) or ["no rule has anything yet"]

@@ -8,7 +8,7 @@ from reactor.clients.balancers.balancer_port import LoadBalancer
 from reactor.runtime.clock import Clock
 from reactor.runtime.errors import SettingsError
 from reactor.settings.balancers import HAProxySettings as HAProxySettings
-from reactor.settings.balancers import LoadBalancer as Settings
+from reactor.settings.balancers import LoadBalancerSettings
 from reactor.settings.balancers import Route53Settings as Route53Settings
 from reactor.settings.balancers import TargetGroupsSettings as TargetGroupsSettings
 
@@ -30,7 +30,9 @@ def _of_amazon(name: str, settings: Route53Settings | TargetGroupsSettings, prox
 class LoadBalancers:
     """By name."""
 
-    def __init__(self, settings: Mapping[str, Settings], clock: Clock, *, aws_proxy: str | None = None) -> None:
+    def __init__(
+        self, settings: Mapping[str, LoadBalancerSettings], clock: Clock, *, aws_proxy: str | None = None
+    ) -> None:
         """`aws_proxy`: on the way to Amazon's APIs."""
         self._aws_proxy = aws_proxy
         self._settings = settings
@@ -49,7 +51,7 @@ class LoadBalancers:
             self._known[name] = self._made(name, settings)
         return self._known[name]
 
-    def _made(self, name: str, settings: Settings) -> LoadBalancer:
+    def _made(self, name: str, settings: LoadBalancerSettings) -> LoadBalancer:
         # Imported by who has one: aiohttp, and boto3 the more, take their time.
         if isinstance(settings, HAProxySettings):
             from reactor.clients.balancers.haproxy import HAProxy

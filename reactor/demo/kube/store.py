@@ -47,7 +47,7 @@ class StoreChange:
     after: Revision | None
 
 
-Listener = Callable[[StoreChange], None]
+OnStoreChange = Callable[[StoreChange], None]
 
 
 @dataclass(slots=True)
@@ -59,7 +59,7 @@ class Collection:
     history: deque[StoreChange] = field(default_factory=deque)
     compacted: int = 0
     """The oldest resource version from which everything that followed is still known."""
-    listeners: set[Listener] = field(default_factory=set)
+    listeners: set[OnStoreChange] = field(default_factory=set)
 
     def record(self, change: StoreChange) -> None:
         if change.after is None:

@@ -24,7 +24,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from bus.messages import Health
-from reactor.clients.changes import ChangeType, Key, ObjectChange, key_of, state_of_objects
+from reactor.clients.changes import ChangeType, ObjectChange, ObjectKey, key_of, state_of_objects
 from reactor.clients.kubernetes_port import JsonObject
 from reactor.clients.reflector import Reflector
 from reactor.clients.watching import WatchApi
@@ -162,14 +162,18 @@ class ServiceWatcher:
             return None
         return names
 
-    def _shown(self, name: ServiceName) -> dict[Key, JsonObject]:
+    def _shown(self, name: ServiceName) -> dict[ObjectKey, JsonObject]:
         service = self._services.get(name)
-        return {} if service is None else {Key(name.namespace, one): found for one, found in service.slices.items()}
+        return (
+            {} if service is None else {ObjectKey(name.namespace, one): found for one, found in service.slices.items()}
+        )
 
     def _doubted(self, name: ServiceName) -> bool:
         service, doubted = self._services.get(name), self.slices.doubted
         return (
-            bool(doubted) and service is not None and any(Key(name.namespace, one) in doubted for one in service.slices)
+            bool(doubted)
+            and service is not None
+            and any(ObjectKey(name.namespace, one) in doubted for one in service.slices)
         )
 
     async def _say(self, names: set[ServiceName], broken: Set[ServiceName] = frozenset()) -> None:

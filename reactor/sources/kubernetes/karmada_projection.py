@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from bus.messages import Cluster, Health, Observation, Taint, Workload
 from reactor.actions.karmada.tasks import copies, held_by_us
-from reactor.clients.changes import Key, dict_of, list_of, metadata_of, strings_of, text_of
+from reactor.clients.changes import ObjectKey, dict_of, list_of, metadata_of, strings_of, text_of
 from reactor.clients.kubernetes_port import JsonObject
 from reactor.clients.object_fields import MalformedField
 from reactor.clients.quantities import quantity
@@ -152,7 +152,7 @@ def project_policy(found: JsonObject) -> JsonObject:
     }
 
 
-def key_of_policy(key: Key) -> PolicyKey:
+def key_of_policy(key: ObjectKey) -> PolicyKey:
     """Give the key by which bindings name the policy."""
     return PolicyKey(key.namespace, key.name)
 

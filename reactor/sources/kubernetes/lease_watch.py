@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bus.messages import Health
-from reactor.clients.changes import ChangeType, Key, ObjectChange, ReadInterval, key_of, strings_of
+from reactor.clients.changes import ChangeType, ObjectChange, ObjectKey, ReadInterval, key_of, strings_of
 from reactor.clients.reflector import Reflector
 from reactor.clients.watching import WatchApi
 from reactor.sources.aggregator import TargetAggregator
@@ -48,12 +48,12 @@ class LeaseWatcher:
     def __init__(self, source: LeaseWatch, world: SourceContext, api: WatchApi) -> None:
         self._source = source
         self._clock = world.clock
-        self._known: dict[Key, _Lease] = {}
+        self._known: dict[ObjectKey, _Lease] = {}
         self._beats = Heartbeats(world.clock.monotonic(), look_seconds=source.monitor_seconds)
         self.publisher = HealthPublisher(source, world.tell, world.clock, world.on_facts_lost)
         self._requests = world.requests
         # A silence that is shorter than the grace is not seen; so no look is needed for so long.
-        self.aggregator: TargetAggregator[Key] = TargetAggregator(
+        self.aggregator: TargetAggregator[ObjectKey] = TargetAggregator(
             self.publisher,
             world.clock,
             lambda key: self.leases.seen_of(key),
@@ -107,7 +107,7 @@ class LeaseWatcher:
                     self._note(key, lease, status, f"no renewal of its Lease seen for {silent:.0f} s")
             await self.aggregator.speak()
 
-    def _note(self, key: Key, lease: _Lease, status: Health, detail: str) -> None:
+    def _note(self, key: ObjectKey, lease: _Lease, status: Health, detail: str) -> None:
         lease.said = status
         now = self._clock.now()
         self.aggregator.note(key, status, labels=lease.labels, look=ReadInterval(now, now), detail=detail)

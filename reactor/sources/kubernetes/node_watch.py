@@ -19,7 +19,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from bus.messages import Health, ZoneInventory, Zones
-from reactor.clients.changes import ChangeType, Key, ObjectChange, digest, key_of
+from reactor.clients.changes import ChangeType, ObjectChange, ObjectKey, digest, key_of
 from reactor.clients.reflector import Reflector
 from reactor.clients.watching import WatchApi
 from reactor.sources.aggregator import TargetAggregator
@@ -68,8 +68,8 @@ class NodeWatcher:
         self.aggregator: TargetAggregator[str] = TargetAggregator(
             HealthPublisher(source, world.tell, world.clock, world.on_facts_lost),
             world.clock,
-            lambda name: self.nodes.seen_of(Key("", name)),
-            doubted=lambda name: Key("", name) in self.nodes.doubted,
+            lambda name: self.nodes.seen_of(ObjectKey("", name)),
+            doubted=lambda name: ObjectKey("", name) in self.nodes.doubted,
         )
         self.inventory: Republisher[Zones] = Republisher(
             world.tell, world.clock, on_facts_lost=world.on_facts_lost, period_seconds=source.refresh_seconds

@@ -19,7 +19,7 @@ from typing import TypeAlias, TypeVar, cast
 
 from bus.messages import Route, RouteKind
 from reactor.clients.api_versions import served
-from reactor.clients.changes import ChangeType, Key, ObjectChange, key_of
+from reactor.clients.changes import ChangeType, ObjectChange, ObjectKey, key_of
 from reactor.clients.copies import holding
 from reactor.clients.kubernetes_port import JsonObject, KubeApi, NotFound
 from reactor.clients.reflector import Reflector
@@ -32,8 +32,7 @@ from reactor.sources.kubernetes.route_projection import missing_route, route_fro
 from reactor.sources.republisher import Republisher, gather
 from reactor.sources.source_context import SourceContext
 from rules.rulefile.model import RouteSelection
-from rules.rulefile.route_kinds import RouteKind as Described
-from rules.rulefile.route_kinds import kind_of
+from rules.rulefile.route_kinds import RouteFormat, kind_of
 
 NAME = "routes"
 """This source's name in metrics and logs."""
@@ -99,7 +98,7 @@ class _Inventory:
     """One watch and what is told of it."""
 
     def __init__(
-        self, scope: Scope, kind: Described, selections: Sequence[RouteSelection], world: SourceContext
+        self, scope: Scope, kind: RouteFormat, selections: Sequence[RouteSelection], world: SourceContext
     ) -> None:
         self._scope = scope
         self._kind = kind
@@ -113,7 +112,7 @@ class _Inventory:
         self._standing: Republisher[Route] = Republisher(
             world.tell, world.clock, on_facts_lost=world.on_facts_lost, period_seconds=REFRESH_SECONDS
         )
-        self._left: asyncio.Queue[Key] = asyncio.Queue()
+        self._left: asyncio.Queue[ObjectKey] = asyncio.Queue()
 
     async def run(self) -> None:
         """Watch until cancelled."""
@@ -154,7 +153,7 @@ class _Inventory:
         unlisted, self._unlisted = self._unlisted, ()
         for name in unlisted:
             for rule in sorted(self._wanted[name], key=repr):
-                missing = self._missing(Key(self._scope.namespace, name), rule)
+                missing = self._missing(ObjectKey(self._scope.namespace, name), rule)
                 if self._standing.get(missing.object) is None:
                     seen.setdefault(missing.object, missing)
         await gather(self._tell(route) for route in seen.values())
@@ -181,7 +180,7 @@ class _Inventory:
         custom = (scope.custom_kind, self._kind) if scope.custom_kind else None
         return route_from(scope.cluster, scope.kind, found, rule, at=at, custom=custom)
 
-    def _missing(self, key: Key, rule: RuleRef) -> Route:
+    def _missing(self, key: ObjectKey, rule: RuleRef) -> Route:
         scope, at = self._scope, self._world.clock.now()
         return missing_route(scope.cluster, scope.kind, key, rule, at=at, custom_kind=scope.custom_kind)
 

@@ -9,11 +9,10 @@ from __future__ import annotations
 from datetime import datetime
 
 from bus.messages import Backend, Route, RouteKind
-from reactor.clients.changes import Key, metadata_of, strings_of
+from reactor.clients.changes import ObjectKey, metadata_of, strings_of
 from reactor.clients.kubernetes_port import JsonObject
 from reactor.clients.route_entries import Unreadable, entries, weights_of
-from rules.rulefile.route_kinds import ROUTE_KINDS
-from rules.rulefile.route_kinds import RouteKind as Described
+from rules.rulefile.route_kinds import ROUTE_KINDS, RouteFormat
 
 ANNOTATION_CHARACTERS_MAX = 4096  # kubectl's last-applied-configuration can be 256 kB and says nothing that we read
 PROBLEM_CHARACTERS = 500
@@ -21,7 +20,7 @@ PROBLEM_CHARACTERS = 500
 
 def route_from(
     cluster: str, kind: RouteKind, found: JsonObject, rule: int | str | None, *, at: datetime,
-    custom: tuple[str, Described] | None = None,
+    custom: tuple[str, RouteFormat] | None = None,
 ) -> Route:  # fmt: skip
     """Read a route; where its kind has rules one of them, by default the first with two or more backends.
 
@@ -40,7 +39,7 @@ def route_from(
     )  # fmt: skip
 
 
-def _backends(kind: Described, found: JsonObject, rule: int | str | None) -> tuple[list[Backend], str]:
+def _backends(kind: RouteFormat, found: JsonObject, rule: int | str | None) -> tuple[list[Backend], str]:
     """Give the backends, or why there are none that can be used."""
     try:
         standing = entries(kind, found, rule)
@@ -52,7 +51,7 @@ def _backends(kind: Described, found: JsonObject, rule: int | str | None) -> tup
 
 
 def missing_route(
-    cluster: str, kind: RouteKind, key: Key, rule: int | str | None, *, at: datetime, custom_kind: str = ""
+    cluster: str, kind: RouteKind, key: ObjectKey, rule: int | str | None, *, at: datetime, custom_kind: str = ""
 ) -> Route:
     """Say that a route is not there."""
     return Route(

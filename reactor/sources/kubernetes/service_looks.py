@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 from itertools import groupby
 
-from reactor.clients.changes import Key, key_of
+from reactor.clients.changes import ObjectKey, key_of
 from reactor.clients.kubernetes_port import JsonObject
 from reactor.clients.watching import WatchApi
 from reactor.runtime.clock import Clock
@@ -30,7 +30,7 @@ KEPT = timedelta(seconds=10)
 
 log = logging.getLogger(__name__)
 
-Shown = Callable[[ServiceName], Mapping[Key, JsonObject]]
+WatchedSlices = Callable[[ServiceName], Mapping[ObjectKey, JsonObject]]
 """Gives the slices of a Service as the watch has shown them, projected."""
 
 
@@ -44,7 +44,7 @@ class ServiceLooks:
         selector: str | None,
         *,
         wanted: Callable[[], Collection[ServiceName] | None],
-        shown: Shown,
+        shown: WatchedSlices,
         list_all: LookAgain,
         seen: Callable[[], Awaitable[None]],
     ) -> None:
@@ -105,7 +105,7 @@ class ServiceLooks:
         path = f"/apis/discovery.k8s.io/v1/namespaces/{namespace}/endpointslices"
         label = f"{SERVICE_LABEL} in ({','.join(name.name for name in names)})"
         query = {"labelSelector": f"{self._selector},{label}" if self._selector else label}
-        found: dict[ServiceName, dict[Key, JsonObject]] = {name: {} for name in names}
+        found: dict[ServiceName, dict[ObjectKey, JsonObject]] = {name: {} for name in names}
         try:
             page = await self._api.page(path, query)
             for one in map(project_slice, page.items):

@@ -27,7 +27,15 @@ from functools import partial
 from typing import Any
 
 from bus.messages import Health, WorkloadCopy
-from reactor.clients.changes import ChangeType, Key, ObjectChange, key_of, metadata_of, state_of_objects, strings_of
+from reactor.clients.changes import (
+    ChangeType,
+    ObjectChange,
+    ObjectKey,
+    key_of,
+    metadata_of,
+    state_of_objects,
+    strings_of,
+)
 from reactor.clients.kubernetes_port import JsonObject
 from reactor.clients.reflector import Reflector
 from reactor.clients.watching import WatchApi
@@ -97,7 +105,7 @@ class Opinions:
     def __init__(self, source: WorkloadWatch, world: SourceContext) -> None:
         self.publisher = HealthPublisher(source, world.tell, world.clock, world.on_facts_lost)
         self.watches: dict[ServedKind, Reflector] = {}
-        self.aggregator: TargetAggregator[tuple[ServedKind, Key]] = TargetAggregator(
+        self.aggregator: TargetAggregator[tuple[ServedKind, ObjectKey]] = TargetAggregator(
             self.publisher,
             world.clock,
             lambda one: self.watches[one[0]].seen_of(one[1]),
@@ -163,7 +171,7 @@ class WorkloadWatcher:
                 self._judged(key, found, unbroken=unbroken)
         await gather([*copies, self._opinions.aggregator.speak()])
 
-    async def _say_copy(self, key: Key, found: JsonObject, *, exists: bool) -> None:
+    async def _say_copy(self, key: ObjectKey, found: JsonObject, *, exists: bool) -> None:
         copy = self._copy(key, found)
         if not exists:
             await self.copies.say_once(copy.object, copy.model_copy(update={"exists": False, "replicas": None}))
@@ -172,7 +180,7 @@ class WorkloadWatcher:
         changed = before is None or copy.model_copy(update={"observed_at": before.observed_at}) != before
         await self.copies.say(copy.object, copy, changed=changed)
 
-    def _judged(self, key: Key, found: JsonObject, *, unbroken: bool) -> None:
+    def _judged(self, key: ObjectKey, found: JsonObject, *, unbroken: bool) -> None:
         verdict: HealthVerdict = found["verdict"]
         if verdict.status is Health.UNKNOWN:
             self._opinions.publisher.complain("NoVerdict")
@@ -194,11 +202,11 @@ class WorkloadWatcher:
             "verdict": verdict if isinstance(verdict, HealthVerdict) else await verdict,
         }
 
-    def _labels(self, key: Key, found: JsonObject) -> Mapping[str, str]:
+    def _labels(self, key: ObjectKey, found: JsonObject) -> Mapping[str, str]:
         own = strings_of(metadata_of(found).get("labels"))
         return {**own, "cluster": self._source.cluster, "kind": self._kind.kind, **key._asdict()}
 
-    def _copy(self, key: Key, found: JsonObject) -> WorkloadCopy:
+    def _copy(self, key: ObjectKey, found: JsonObject) -> WorkloadCopy:
         metadata = metadata_of(found)
         return WorkloadCopy(
             namespace=key.namespace, kind=self._kind.kind, name=key.name, api_version=self._kind.api_version,

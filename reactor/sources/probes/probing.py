@@ -23,11 +23,11 @@ class TryFailed(Exception):
     """The target did not answer as it should. The message is one line for people: `HTTP 503`."""
 
 
-Try = Callable[[], Awaitable[str]]
+ProbeAttempt = Callable[[], Awaitable[str]]
 """One try: gives one line for people, or raises TryFailed. Anything else that it raises is a mistake of ours."""
 
 
-async def probe(source: Probe, world: SourceContext, attempt: Try) -> None:
+async def probe(source: Probe, world: SourceContext, attempt: ProbeAttempt) -> None:
     """Try without end, and say what the thresholds make of it."""
     publisher = HealthPublisher(source, world.tell, world.clock, world.on_facts_lost)
     target = publisher.target({})
@@ -77,7 +77,7 @@ class _Tried(NamedTuple):
     answered: bool = True
 
 
-async def _tried(source: Probe, publisher: HealthPublisher, attempt: Try) -> _Tried:
+async def _tried(source: Probe, publisher: HealthPublisher, attempt: ProbeAttempt) -> _Tried:
     try:
         async with asyncio.timeout(source.timeout_seconds):
             return _Tried(True, await attempt())

@@ -30,7 +30,7 @@ FIRING = 'ALERTS{alertstate="firing"}'
 _OWN_LABELS = ("__name__", "alertstate")
 
 Part = tuple[Chunk, range, ChunkResult]
-Labels = Mapping[str, str]
+LabelMap = Mapping[str, str]
 Key = tuple[tuple[str, str], ...]
 
 
@@ -45,9 +45,9 @@ class ReplayedAlerts:
         texts = (source.matchers,) if isinstance(source.matchers, str) else source.matchers
         self._matchers = [Matchers.parse(text) for text in texts]
         self._used = check_template(source.target)
-        self._firing: dict[Key, Labels] = {}
+        self._firing: dict[Key, LabelMap] = {}
         self._states: dict[AlertOpinion, dict[str, AlertState]] = {}
-        self._told: dict[AlertOpinion, tuple[Health, bool, Labels]] = {}
+        self._told: dict[AlertOpinion, tuple[Health, bool, LabelMap]] = {}
 
     def observations(
         self, chunks: Iterable[Part], confirms: Iterable[Part] | None
@@ -64,7 +64,7 @@ class ReplayedAlerts:
         self, chunk: Chunk, part: range, answer: ChunkResult, proof: ChunkResult
     ) -> Iterator[tuple[float, Observation]]:
         number = count()
-        todo: list[tuple[int, int, Labels | AlertState, bool]] = []
+        todo: list[tuple[int, int, LabelMap | AlertState, bool]] = []
         for index, labels, fires in self._changes(part, answer):
             heapq.heappush(todo, (index, next(number), labels, fires))
         proofs = list(self._proofs(chunk, part, proof))
@@ -85,7 +85,7 @@ class ReplayedAlerts:
                 heapq.heappush(todo, (index_, next(number), touched, False))
             yield from self._say(touched.opinion, chunk.second(index), moment)
 
-    def _changes(self, part: range, answer: ChunkResult) -> Iterator[tuple[int, Labels, bool]]:
+    def _changes(self, part: range, answer: ChunkResult) -> Iterator[tuple[int, LabelMap, bool]]:
         """Give where an alert begins or ends to fire, carried over from chunk to chunk."""
         before, self._firing = self._firing, {}
         there: defaultdict[Key, list[tuple[int, int]]] = defaultdict(list)
@@ -109,7 +109,7 @@ class ReplayedAlerts:
             if not part and key in before:
                 self._firing[key] = labels
 
-    def _post(self, labels: Labels, moment: datetime, *, fires: bool) -> AlertState | None:
+    def _post(self, labels: LabelMap, moment: datetime, *, fires: bool) -> AlertState | None:
         target = self._targets.of(labels)
         times = {"startsAt": moment} if fires else {"endsAt": moment}
         try:
@@ -150,7 +150,7 @@ class ReplayedAlerts:
         for fingerprint in [one.fingerprint for one in states.values() if one.status == "resolved" and not one.waits]:
             del states[fingerprint]
 
-    def _proofs(self, chunk: Chunk, part: range, proof: ChunkResult) -> Iterator[tuple[Labels, list[range]]]:
+    def _proofs(self, chunk: Chunk, part: range, proof: ChunkResult) -> Iterator[tuple[LabelMap, list[range]]]:
         away = list(self._outages.within(chunk, part))
         for series in proof.series:
             yield (
@@ -190,7 +190,7 @@ def _without(span: range, away: Iterable[range]) -> Iterator[range]:
 
 
 def _proven(
-    state: AlertState, proofs: Iterable[tuple[Labels, list[range]]], index: int, used: Iterable[str]
+    state: AlertState, proofs: Iterable[tuple[LabelMap, list[range]]], index: int, used: Iterable[str]
 ) -> int | None:
     """Give the first point, not before this one, at which a series agrees with an alert that waits for its proof."""
     if not state.waits:

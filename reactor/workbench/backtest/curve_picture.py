@@ -15,7 +15,7 @@ from reactor.workbench.backtest.curves import Curve
 from rules.rehearsal.backtest.rule_story import COLUMNS
 
 HIGH = 60
-Run = tuple[float, float, float, float]
+MinMaxSpan = tuple[float, float, float, float]
 """From this place on, up to without that one: the least and the greatest value."""
 
 
@@ -53,11 +53,11 @@ def _thresholds(of: Curve, y: Callable[[float], float]) -> Iterator[str]:
             yield f'<line class="threshold" x1="0" x2="{COLUMNS}" y1="{y(bound)}" y2="{y(bound)}"/>'
 
 
-def _runs(of: Curve) -> Iterator[Run]:
+def _runs(of: Curve) -> Iterator[MinMaxSpan]:
     """Give what was measured in the order of time, neighbours that are the same as one."""
     x = axis(of.first, of.until)
     reach = x(of.first + of.step) - 1.5 * 10**-DIGITS  # less than a sample that is missing, however it is rounded
-    run: Run | None = None
+    run: MinMaxSpan | None = None
     for begin, end, low, high in sorted(chain(_columns(of, x), _samples(of, x))):
         if run is None:
             run = begin, end, low, high
@@ -73,7 +73,7 @@ def _runs(of: Curve) -> Iterator[Run]:
         yield run
 
 
-def _columns(of: Curve, x: Axis) -> Iterator[Run]:
+def _columns(of: Curve, x: Axis) -> Iterator[MinMaxSpan]:
     """Give the columns that were measured, without the times whose samples are kept one by one."""
     near = [(x(since), x(until)) for since, until in of.near]
     for column, (low, high) in enumerate(zip(of.low, of.high, strict=True)):
@@ -88,13 +88,13 @@ def _columns(of: Curve, x: Axis) -> Iterator[Run]:
                 yield at, float(column + 1), low, high
 
 
-def _samples(of: Curve, x: Axis) -> Iterator[Run]:
+def _samples(of: Curve, x: Axis) -> Iterator[MinMaxSpan]:
     for second, (low, high) in of.samples.items():
         if of.first <= second < of.until:
             yield x(second), x(min(second + of.step, of.until)), low, high
 
 
-def _path(runs: Sequence[Run], y: Callable[[float], float]) -> str:
+def _path(runs: Sequence[MinMaxSpan], y: Callable[[float], float]) -> str:
     """Give the outline of each part without a gap: its upper edge to the right, then its lower one back."""
     out = []
     for part in _without_gaps(runs):
@@ -104,7 +104,7 @@ def _path(runs: Sequence[Run], y: Callable[[float], float]) -> str:
     return "".join(out)
 
 
-def _without_gaps(runs: Sequence[Run]) -> Iterator[Sequence[Run]]:
+def _without_gaps(runs: Sequence[MinMaxSpan]) -> Iterator[Sequence[MinMaxSpan]]:
     begin = 0
     for at in range(1, len(runs) + 1):
         if at == len(runs) or runs[at][0] != runs[at - 1][1]:

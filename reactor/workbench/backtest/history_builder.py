@@ -28,7 +28,7 @@ ALERTS_SECONDS = 15.0
 STEP_SECONDS_MIN = 0.1
 
 Playable = PrometheusQuery | AlertmanagerWebhook
-Event = tuple[float, Observation]
+TimedObservation = tuple[float, Observation]
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,12 +76,12 @@ class BacktestPlan:
                 for name in self._named(source):
                     yield self._scrapes(name, source)
 
-    def history(self, answers: FetchedResults) -> Iterator[Event]:
+    def history(self, answers: FetchedResults) -> Iterator[TimedObservation]:
         """Give what the sources would have said, in order. Read from the disk as it goes; may be asked for again."""
         sources = [self._said(source, answers) for source in self.sources]
         return heapq.merge(self._assumed(), *sources, key=lambda event: event[0])
 
-    def _said(self, source: Playable, answers: FetchedResults) -> Iterator[Event]:
+    def _said(self, source: Playable, answers: FetchedResults) -> Iterator[TimedObservation]:
         away = self._away(source, answers)
         targets = Targets(source.target)
         if isinstance(source, PrometheusQuery):
@@ -94,7 +94,7 @@ class BacktestPlan:
 
     def _alerts(
         self, source: AlertmanagerWebhook, answers: FetchedResults, away: Outages, targets: Targets
-    ) -> Iterator[Event]:
+    ) -> Iterator[TimedObservation]:
         *firing, last = self.asks_of(source)
         confirm = source.confirm is not None
         if not confirm:
@@ -135,7 +135,7 @@ class BacktestPlan:
             return found
         return Outages()
 
-    def _assumed(self) -> Iterator[Event]:
+    def _assumed(self) -> Iterator[TimedObservation]:
         second = self.span.from_ms / 1000
         said: dict[tuple[str, str], None] = {}
         for rule in self.rules.rules:

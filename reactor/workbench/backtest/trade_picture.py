@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 
-Place = tuple[float, float]
+Point = tuple[float, float]
 LETTER, LINE = 8.0, 13.0
 """How wide a digit is, and how high, with the space around it."""
 POINTS_MIN = 2
@@ -43,7 +43,7 @@ def trade(points: Sequence[tuple[str, float, int]], unit: str) -> str:
     return f'<svg class="trade" viewBox="0 0 {width} {height}" role="img" aria-label="{label}">{"".join(parts)}</svg>'
 
 
-def _apart(points: Sequence[tuple[str, float, int]], places: Sequence[Place]) -> list[Place]:
+def _apart(points: Sequence[tuple[str, float, int]], places: Sequence[Point]) -> list[Point]:
     """Give where each value is written: beside its point, and further to the right where another value is."""
     taken: list[tuple[float, float, float]] = []
     for (value, _, _), (x, y) in zip(points, places, strict=True):

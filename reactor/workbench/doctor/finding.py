@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from rules.core.errors import Problem
 
-Status = Literal["ok", "warning", "failed", "skipped"]
+FindingStatus = Literal["ok", "warning", "failed", "skipped"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +19,7 @@ class Finding:
     group: str
     name: str
     """Of the check. Several findings of one check have one name."""
-    status: Status
+    status: FindingStatus
     """failed: a reactor cannot work so. warning: it can, and may surprise. skipped: `detail` says why."""
     detail: str = ""
     fix: str = ""

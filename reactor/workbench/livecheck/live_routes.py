@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import cast
 
-from bus.messages import RouteKind as KindName
+from bus.messages import RouteKind
 from reactor.clients.api_versions import served
 from reactor.clients.kubernetes_port import Forbidden, JsonObject, NotFound
 from reactor.sources.kubernetes.route_projection import route_from
@@ -13,7 +13,7 @@ from reactor.workbench.livecheck.live import Live, Site, gravity, quoted
 from reactor.workbench.rights import needed
 from rules.core.errors import Problem
 from rules.rulefile.model import TrafficFailover
-from rules.rulefile.route_kinds import RouteKind, RouteKinds, kind_of
+from rules.rulefile.route_kinds import RouteFormat, RouteKinds, kind_of
 
 NOW = datetime(1970, 1, 1, tzinfo=UTC)
 """A projection carries a time, which is not used here."""
@@ -52,10 +52,10 @@ async def ask(live: Live, rule: TrafficFailover, site: Site, custom: RouteKinds)
     return [*problems, here.at("name").says(f"{live.api.cluster}: there is no {route.called} {namespace}/{route.name}")]
 
 
-def _backends(live: Live, rule: TrafficFailover, found: JsonObject, site: Site, kind: RouteKind) -> list[Problem]:
+def _backends(live: Live, rule: TrafficFailover, found: JsonObject, site: Site, kind: RouteFormat) -> list[Problem]:
     route = rule.route
     own = (route.custom_kind, kind) if route.custom_kind is not None else None
-    seen = route_from(live.api.cluster, cast("KindName", route.kind), found, route.rule, at=NOW, custom=own)
+    seen = route_from(live.api.cluster, cast("RouteKind", route.kind), found, route.rule, at=NOW, custom=own)
     what = f"{live.api.cluster}: {route.called} {route.namespace}/{route.name}"
     if seen.problem:
         return [site.at("route").says(f"{what} cannot be used: {seen.problem}")]

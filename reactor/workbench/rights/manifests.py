@@ -8,10 +8,10 @@ from typing import Any
 from reactor.workbench.rights.grant import Grant
 
 ORDER = ("get", "list", "watch", "create", "patch", "delete")
-Rule = dict[str, Any]
+PolicyRule = dict[str, Any]
 
 
-def rules_of(grants: Iterable[Grant]) -> dict[str, list[Rule]]:
+def rules_of(grants: Iterable[Grant]) -> dict[str, list[PolicyRule]]:
     """Give the RBAC rules of each namespace; "" for all of the cluster. What holds everywhere is not repeated."""
     verbs: dict[tuple[str, str, str, str], set[str]] = {}
     for one in grants:
@@ -25,7 +25,7 @@ def rules_of(grants: Iterable[Grant]) -> dict[str, list[Rule]]:
         if mine:
             key = (namespace, group, name, tuple(verb for verb in ORDER if verb in mine))
             alike.setdefault(key, []).append(resource)
-    out: dict[str, list[Rule]] = {}
+    out: dict[str, list[PolicyRule]] = {}
     for (namespace, group, name, words), resources in sorted(alike.items()):
         named = {"resourceNames": [name]} if name else {}
         rule = {"apiGroups": [group], "resources": resources, **named, "verbs": list(words)}
@@ -38,7 +38,7 @@ def account(name: str, namespace: str) -> dict[str, Any]:
     return {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": name, "namespace": namespace}}
 
 
-def objects(name: str, namespace: str, rules: dict[str, list[Rule]], *, as_role: str) -> Iterator[dict[str, Any]]:
+def objects(name: str, namespace: str, rules: dict[str, list[PolicyRule]], *, as_role: str) -> Iterator[dict[str, Any]]:
     """Give the Roles called `as_role`, and bind them to the ServiceAccount `name` of `namespace`."""
     version = "rbac.authorization.k8s.io/v1"
     subject = {"kind": "ServiceAccount", "name": name, "namespace": namespace}
@@ -53,7 +53,7 @@ def objects(name: str, namespace: str, rules: dict[str, list[Rule]], *, as_role:
         }  # fmt: skip
 
 
-def for_helm(of_roles: dict[str, dict[str, list[Rule]]]) -> dict[str, Any]:
+def for_helm(of_roles: dict[str, dict[str, list[PolicyRule]]]) -> dict[str, Any]:
     """Give them as the chart's value `rbac.grants`: role to a list of namespaces with their rules."""
     return {
         role: [{"namespace": there, "rules": mine} for there, mine in rules.items()]

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from reactor.workbench.rights.grant import LOOKS, WATCHES, WRITES, Grant, Needs
 from rules.rulefile.isolation import Force, LabelledNetworkPolicy, SeedRef, ShootRef, StepName, ZoneIsolation
 from rules.rulefile.model import TrafficFailover
-from rules.rulefile.route_kinds import RouteKind
+from rules.rulefile.route_kinds import RouteFormat
 from rules.rulefile.workload import ResourceSelector, WorkloadFailover
 
 _DEPENDENCIES = ("configmaps", "secrets", "serviceaccounts", "persistentvolumeclaims")
@@ -36,7 +36,7 @@ def nodes() -> tuple[Grant, ...]:
     )  # fmt: skip
 
 
-def route(rule: TrafficFailover, kind: RouteKind) -> Needs:
+def route(rule: TrafficFailover, kind: RouteFormat) -> Needs:
     """For a TrafficFailover whose route is in a cluster. All routes of a kind are watched by one watch."""
     namespace, name = rule.route.namespace or "", rule.route.name or ""
     return Needs(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 
-from bus.messages import FailbackTraffic, FailoverTraffic, ReleaseTraffic, SetWeights
+from bus.messages import FailbackTraffic, FailoverTraffic, ReleaseTraffic, SetWeights, TrafficCommand
 from rules.core.group import with_state
 from rules.core.reasons import Because, Held
 from rules.core.values import replace
@@ -16,12 +16,11 @@ from rules.kinds.traffic.wanted_weights import DesiredWeights
 from rules.rulefile.failback_policy import OnDrift
 from rules.rulefile.model import TrafficFailover
 
-Command = FailoverTraffic | FailbackTraffic | ReleaseTraffic
 REFUSAL_SHOWN = timedelta(minutes=5)
 """How long a command that was not followed is what the rule holds for."""
 
 
-def follow(group: TrafficGroup, fact: Command, now: datetime) -> TrafficGroup:
+def follow(group: TrafficGroup, fact: TrafficCommand, now: datetime) -> TrafficGroup:
     """Fold a command in: the newest one counts, and one that comes twice changes nothing."""
     state = group.state.failover or FailoverState()
     at = min(fact.observed_at, now)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from bus.messages import Action, Fact, Route, SetWeights
-from bus.messages import TrafficCommand as Command
+from bus.messages import Action, Fact, Route, SetWeights, TrafficCommand
 from rules.core.group import with_state
 from rules.core.kind import RuleKind, all_of, itself, no, none, not_asked, nothing, unchanged
 from rules.core.reasons import Because, Held
@@ -29,7 +28,7 @@ from rules.rulefile.route_fleet import of_object
 def observe(rule: TrafficFailover, group: TrafficGroup, fact: Fact, now: datetime) -> TrafficGroup:
     """Fold a listed route, or a person's word in."""
     rule = of_object(rule, group.object)
-    if isinstance(fact, Command):
+    if isinstance(fact, TrafficCommand):
         return traffic_by_hand.follow(group, fact, now) if fact.object in (None, group.object) else group
     before = group
     group = route_state.observe(rule, group, fact, now)

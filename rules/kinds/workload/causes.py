@@ -23,7 +23,7 @@ from rules.kinds.workload.state import UNHEARD, Cause, ClusterState, Copy, Reloc
 from rules.kinds.workload.tolerations import (
     NOT_READY,
     UNREACHABLE,
-    Window,
+    WindowOf,
     has_to_leave,
     leaves_at,
     with_defaults,
@@ -118,7 +118,7 @@ def next_due(
     return min((due for due in dues if due is not None), key=lambda due: due.at, default=None)
 
 
-def _by_cluster(window: Window, policy: Policy, cluster: ClusterState, now: datetime) -> EvictionDue | None:
+def _by_cluster(window: WindowOf, policy: Policy, cluster: ClusterState, now: datetime) -> EvictionDue | None:
     if not cluster.acute or policy.failover is None or policy.failover.cluster is None:
         return None
     standing = [taint for taint in cluster.acute if taint.time_added is None or taint.time_added <= now]
@@ -136,7 +136,7 @@ def _by_cluster(window: Window, policy: Policy, cluster: ClusterState, now: date
     return EvictionDue(at, "Cluster", because, f"{'deleted' if cluster.gone else cluster.status or 'tainted'}: {names}")
 
 
-def _by_application(window: Window, policy: Policy, copy: Copy) -> EvictionDue | None:
+def _by_application(window: WindowOf, policy: Policy, copy: Copy) -> EvictionDue | None:
     application = policy.failover.application if policy.failover is not None else None
     at = fails_at(window, application, copy) if application is not None else None
     if at is None or copy.bad is None:

@@ -14,7 +14,7 @@ from rules.kinds.workload.causes import next_due, policy_of
 from rules.kinds.workload.eviction import next_purge
 from rules.kinds.workload.inventory import clusters_of
 from rules.kinds.workload.old_copy import end_of
-from rules.kinds.workload.placement_inputs import Hold, Inputs
+from rules.kinds.workload.placement_inputs import HoldReason, Inputs
 from rules.kinds.workload.planned_evictions import evict_action, stays_after_all, wanted_again
 from rules.kinds.workload.relocation import relocation
 from rules.kinds.workload.shrinking import shrinking
@@ -65,7 +65,7 @@ def _vanished(group: WorkloadGroup, state: WorkloadState, now: datetime) -> Desi
 
 def _desired(view: Inputs) -> DesiredState:
     acts: list[PlannedAction] = []
-    holds: list[Hold] = []
+    holds: list[HoldReason] = []
     looks = [due.at for due in view.dues.values() if due.at > view.now]
     pending = [
         name for name, move in view.state.moves.items() if not move.placed and (move.evicted_at or view.due(name))

@@ -13,11 +13,11 @@ from rules.core.reasons import Because, Held
 from rules.core.timers import runs
 from rules.kinds.workload import copy_backoff
 from rules.kinds.workload.state import Copy, Departure, Relocation
-from rules.kinds.workload.tolerations import Window
+from rules.kinds.workload.tolerations import WindowOf
 from rules.rulefile.workload import ApplicationFailover, OnGraceExpired, PreConditions
 
 
-def armed_at(window: Window, conditions: PreConditions | None, copy: Copy) -> datetime | None:
+def armed_at(window: WindowOf, conditions: PreConditions | None, copy: Copy) -> datetime | None:
     """Give the moment from which a failure of this copy counts; None: not yet, and the time is not known.
 
     All conditions that are set must hold: the delay since its status was first seen, and that it was once Healthy.
@@ -31,7 +31,7 @@ def armed_at(window: Window, conditions: PreConditions | None, copy: Copy) -> da
     return copy.first_status_at + window(conditions.delay_seconds or 0)
 
 
-def borne_until(window: Window, application: ApplicationFailover, copy: Copy) -> datetime | None:
+def borne_until(window: WindowOf, application: ApplicationFailover, copy: Copy) -> datetime | None:
     """Give the moment in which the toleration of a bad copy ends, or its back-off where there is none; None: nothing is
     timed."""
     if copy.bad is None or not runs(copy.bad):
@@ -40,7 +40,7 @@ def borne_until(window: Window, application: ApplicationFailover, copy: Copy) ->
     return copy.bad.since + window(seconds or copy_backoff.waits(copy))
 
 
-def fails_at(window: Window, application: ApplicationFailover, copy: Copy) -> datetime | None:
+def fails_at(window: WindowOf, application: ApplicationFailover, copy: Copy) -> datetime | None:
     """Give the moment from which a copy has failed; None: it is not bad, not known, or does not count yet."""
     armed, until = armed_at(window, application.pre_conditions, copy), borne_until(window, application, copy)
     return max(until, armed) if until is not None and armed is not None else None
@@ -69,7 +69,7 @@ def purged_because(
     return Because.GRACE_ELAPSED
 
 
-def next_purge(window: Window, moves: Iterable[Relocation], now: datetime) -> datetime | None:
+def next_purge(window: WindowOf, moves: Iterable[Relocation], now: datetime) -> datetime | None:
     """Give the moment in which the next grace is over; None: none is running."""
     ends = [
         move.evicted_at + window(move.grace_seconds)

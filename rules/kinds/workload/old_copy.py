@@ -14,14 +14,14 @@ from rules.kinds.workload import cluster_backoff as workload_backoff
 from rules.kinds.workload.causes import behaviour_of, member_of, over, returns
 from rules.kinds.workload.constraints import limits_that_stood
 from rules.kinds.workload.eviction import bound, purged_because
-from rules.kinds.workload.placement_inputs import Hold, Inputs
+from rules.kinds.workload.placement_inputs import HoldReason, Inputs
 from rules.kinds.workload.state import UNHEARD, Relocation
 from rules.kinds.workload.surplus import may_return
 from rules.rulefile.targets import encode_segment
 from rules.rulefile.workload import PurgeMode
 
 
-def end_of(view: Inputs, name: str, move: Relocation) -> PlannedAction | Hold | None:
+def end_of(view: Inputs, name: str, move: Relocation) -> PlannedAction | HoldReason | None:
     """Purge the old copy, keep it after all, or say why it is still there."""
     state, now = view.state, view.now
     stay = {other: serves(view, other) for other in bound(state.copies, state.moves)}

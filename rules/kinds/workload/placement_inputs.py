@@ -13,7 +13,7 @@ from rules.kinds.workload.causes import EvictionDue, member_of
 from rules.kinds.workload.state import ClusterState, WorkloadGroup, WorkloadState
 from rules.rulefile.workload import Policy, WorkloadFailover
 
-Hold = tuple[Held, str]
+HoldReason = tuple[Held, str]
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from rules.core.values import replace
 from rules.kinds.workload.candidates import SchedulingRequest, opens_at
 from rules.kinds.workload.causes import behaviour_of
 from rules.kinds.workload.eviction import bound
-from rules.kinds.workload.placement_inputs import Hold, Inputs
+from rules.kinds.workload.placement_inputs import HoldReason, Inputs
 from rules.kinds.workload.planned_evictions import evict_action, evictions, left_evidence, taking_evidence
 from rules.kinds.workload.preservation import injected, preserved
 from rules.kinds.workload.scheduling import land
@@ -24,7 +24,7 @@ LOOK_FOR_ROOM = timedelta(seconds=30)
 """How often one that has nowhere to go looks again: rooms change without a word to it."""
 
 
-def relocation(view: Inputs, pending: list[str]) -> Iterator[PlannedAction | Hold | datetime]:
+def relocation(view: Inputs, pending: list[str]) -> Iterator[PlannedAction | HoldReason | datetime]:
     """Place and evict, in the order of the purge mode; a hold, and when to look again, where there is no place."""
     moves, policy = view.state.moves, view.policy
     modes = {name: moves[name].purge_mode or behaviour_of(policy, moves[name].cause).purge_mode for name in pending}

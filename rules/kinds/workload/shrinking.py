@@ -13,14 +13,14 @@ from rules.kinds.workload.candidates import is_bad
 from rules.kinds.workload.causes import behaviour_of, member_of
 from rules.kinds.workload.eviction import bound
 from rules.kinds.workload.old_copy import serves
-from rules.kinds.workload.placement_inputs import Hold, Inputs
+from rules.kinds.workload.placement_inputs import HoldReason, Inputs
 from rules.kinds.workload.replica_surplus import too_many, without_them
 from rules.kinds.workload.state import UNHEARD, WorkloadGroup, WorkloadState
 from rules.kinds.workload.surplus import cause_of_surplus
 from rules.rulefile.targets import encode_segment
 
 
-def shrinking(view: Inputs) -> Iterator[PlannedAction | Hold | datetime]:
+def shrinking(view: Inputs) -> Iterator[PlannedAction | HoldReason | datetime]:
     """Take away what is too many, or say that it stays for longer than the grace period, or when to look."""
     since, count = view.state.too_many_since, too_many(view.rule, view.policy, view.state)
     if since is None or not count:

@@ -16,7 +16,7 @@ from rules.kinds.workload.constraints import LOOKS_MAX, Limit
 from rules.kinds.workload.state import Cause, Copy, Relocation, WorkloadState
 from rules.rulefile.workload import Behaviour, Failover, Policy, PurgeMode, WorkloadFailover
 
-Limits = Callable[[Collection[str], Collection[str]], Sequence[Limit]]
+LimitsOf = Callable[[Collection[str], Collection[str]], Sequence[Limit]]
 """What each constraint asks of copies that are on the first clusters now, and may be on the others."""
 
 
@@ -73,7 +73,7 @@ def changed(before: WorkloadState, after: WorkloadState, ours: Collection[str]) 
 
 
 def with_surplus(
-    rule: WorkloadFailover, policy: Policy, state: WorkloadState, moves: Mapping[str, Relocation], limits: Limits
+    rule: WorkloadFailover, policy: Policy, state: WorkloadState, moves: Mapping[str, Relocation], limits: LimitsOf
 ) -> dict[str, Relocation]:
     """Give the moves with those of copies that are too many; one that is needed again and has not begun is none.
 
@@ -99,7 +99,7 @@ def cause_of_surplus(policy: Policy) -> Cause | None:
     return next((cause for cause, mode in modes.items() if mode is PurgeMode.GRACEFULLY), None if modes else "Cluster")
 
 
-def may_return(rule: WorkloadFailover, policy: Policy, state: WorkloadState, name: str, limits: Limits) -> bool:
+def may_return(rule: WorkloadFailover, policy: Policy, state: WorkloadState, name: str, limits: LimitsOf) -> bool:
     """Whether a copy that is leaving can stay: not where each choice of what is then too many would break a constraint
     that was met."""
     if rule.carrier != "Kubernetes" or state.wanted_copies is None:
@@ -112,7 +112,7 @@ def may_return(rule: WorkloadFailover, policy: Policy, state: WorkloadState, nam
 
 
 def needed_again(
-    state: WorkloadState, pending: Collection[str], sick: Collection[str], limits: Limits
+    state: WorkloadState, pending: Collection[str], sick: Collection[str], limits: LimitsOf
 ) -> frozenset[str]:
     """Which copies that are leaving as too many take the place of those that have to leave now, the pending ones.
 

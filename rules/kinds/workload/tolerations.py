@@ -14,7 +14,7 @@ from bus.messages import Health, Taint
 from rules.rulefile.placement import Toleration
 
 NOT_READY, UNREACHABLE = "cluster.karmada.io/not-ready", "cluster.karmada.io/unreachable"
-Window = Callable[[float], timedelta]
+WindowOf = Callable[[float], timedelta]
 """`Rule.window`."""
 AT_ONCE = datetime.min.replace(tzinfo=UTC)
 DEFAULT_SECONDS = 300  # as Kubernetes' DefaultTolerationSeconds, and Karmada's webhook up to 1.14
@@ -55,7 +55,7 @@ def used(taints: Iterable[Taint], tolerations: Sequence[Toleration]) -> tuple[To
     return tuple(out)
 
 
-def earliest(taints: Sequence[Taint], tolerations: Sequence[Toleration], window: Window) -> datetime | None:
+def earliest(taints: Sequence[Taint], tolerations: Sequence[Toleration], window: WindowOf) -> datetime | None:
     """Give the moment in which the first of these tolerations ends; None: never. No tolerations: at once.
 
     `window`: of the rule, how long so many seconds have to be seen.
@@ -75,7 +75,7 @@ def earliest(taints: Sequence[Taint], tolerations: Sequence[Toleration], window:
     return min(moments, default=None)
 
 
-def leaves_at(taints: Iterable[Taint], tolerations: Sequence[Toleration], window: Window) -> datetime | None:
+def leaves_at(taints: Iterable[Taint], tolerations: Sequence[Toleration], window: WindowOf) -> datetime | None:
     """Give the moment from which a workload has to leave a cluster with these taints; None: it stays."""
     acute = [taint for taint in taints if taint.effect == "NoExecute"]
     if not acute:

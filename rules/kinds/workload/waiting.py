@@ -9,11 +9,11 @@ from bus.messages import Health
 from rules.core.reasons import Held
 from rules.kinds.workload import copy_backoff
 from rules.kinds.workload.eviction import borne_until
-from rules.kinds.workload.placement_inputs import Hold, Inputs
+from rules.kinds.workload.placement_inputs import HoldReason, Inputs
 from rules.kinds.workload.state import UNHEARD
 
 
-def unsure(view: Inputs) -> Iterator[Hold]:
+def unsure(view: Inputs) -> Iterator[HoldReason]:
     """Copies that may have to move, but their health is unknown."""
     failover = view.policy.failover
     for name, copy in view.state.copies.items():

@@ -13,14 +13,14 @@ from rules.kinds.zone.record import apply, begun, place_of, promote_drill, stand
 from rules.kinds.zone.state import Isolation, RefusedZoneCommand, ZoneState
 from rules.rulefile.isolation import ZoneIsolation
 
-Command = IsolateZone | FailbackZone | RetryZone
+ZoneCommand = IsolateZone | FailbackZone | RetryZone
 ABORTED = "aborted"
 """The way back of an isolation that was never finished needs no proof."""
 COMMANDS_MAX = 16
 """How many commands are known again: a bus may say everything twice."""
 
 
-def follow(rule: ZoneIsolation, state: ZoneState, fact: Command, now: datetime) -> ZoneState:
+def follow(rule: ZoneIsolation, state: ZoneState, fact: ZoneCommand, now: datetime) -> ZoneState:
     """Give the state after a command. One that was heard already changes nothing.
 
     One that is older than the last one is refused, not skipped: where clocks differ, a person has to know.
@@ -46,7 +46,7 @@ def follow(rule: ZoneIsolation, state: ZoneState, fact: Command, now: datetime) 
             return _retry(rule, state, fact, now)
 
 
-def _refuse(state: ZoneState, fact: Command, reason: Held, detail: str, now: datetime) -> ZoneState:
+def _refuse(state: ZoneState, fact: ZoneCommand, reason: Held, detail: str, now: datetime) -> ZoneState:
     return replace(state, refused=RefusedZoneCommand(fact.zone, reason.value, f"{fact.who} asked: {detail}", now))
 
 

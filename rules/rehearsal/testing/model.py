@@ -91,7 +91,7 @@ def _text_or_other(value: object) -> str:
 
 
 Second = Annotated[float, Field(ge=0, le=YEAR)]
-Shown = Annotated[str, StringConstraints(min_length=1, max_length=253), AfterValidator(all_seen)]
+ShownText = Annotated[str, StringConstraints(min_length=1, max_length=253), AfterValidator(all_seen)]
 """A name as messages on the bus have it."""
 
 
@@ -101,7 +101,7 @@ class Input(Model):
     target: TargetName
     values: Annotated[str, StringConstraints(min_length=1, max_length=SAMPLES_MAX), AfterValidator(_values)]
     """`Healthy`, `Unhealthy`, `Unknown`, `_` (no observation), and `xN`: the word before it, N times in all."""
-    signal: Shown = "health"
+    signal: ShownText = "health"
     """Which opinion of the target this is."""
     stale_seconds: Annotated[float, Field(gt=0, le=YEAR)] | None = None
     """Silence for this long makes the target Unknown. Default: it never does."""
@@ -123,7 +123,7 @@ class Input(Model):
 class GivenWeight(Model):
     """One backend of a route with its current weight."""
 
-    service: Shown
+    service: ShownText
     weight: Annotated[int, Field(ge=0, le=1_000_000)] = 1
 
 

@@ -12,7 +12,7 @@ from rules.rehearsal.silence import with_silences
 from rules.rehearsal.simulation import at as at_
 from rules.rehearsal.simulation import second as second_
 from rules.rehearsal.world.dice import SeededRandom
-from rules.rehearsal.world.signal_outages import Outage
+from rules.rehearsal.world.signal_outages import SignalOutage
 from rules.rehearsal.world.weather import Interval, merged
 from rules.rehearsal.world.world_topology import SignalGenerator
 
@@ -38,7 +38,7 @@ class Eye:
     speaker: SignalGenerator
     bad: Sequence[Interval]
     """When it sees the target bad, if it looks."""
-    silences: Sequence[Outage]
+    silences: Sequence[SignalOutage]
     vouches: bool
     seconds: float
     dice: SeededRandom

@@ -15,7 +15,7 @@ from rules.rehearsal.silence import ALL, Silence
 from rules.rehearsal.simulation import second as second_
 from rules.rehearsal.world.dice import SeededRandom
 from rules.rehearsal.world.eye import LATENCY, Eye
-from rules.rehearsal.world.signal_outages import Outage
+from rules.rehearsal.world.signal_outages import SignalOutage
 from rules.rehearsal.world.weather import FaultPlan, Interval, away, merged
 from rules.rehearsal.world.world_topology import Topology
 
@@ -68,7 +68,7 @@ class Eyes:
         return out
 
 
-def eyes(cast: Topology, sky: FaultPlan, outages: Sequence[Outage], dice: SeededRandom, seconds: float) -> Eyes:
+def eyes(cast: Topology, sky: FaultPlan, outages: Sequence[SignalOutage], dice: SeededRandom, seconds: float) -> Eyes:
     """Give all sources: how well they see, and when they are silent."""
     out = Eyes(dice)
     vouching = {target: dice.of("vouches", target).chance(VOUCHING) for target in sky.bad}

@@ -73,9 +73,9 @@ class Try:
     said_after: float
 
 
-Happening = Resync | ForeignWrite | Vanish | Try
-Event = tuple[float, Fact | Happening]
-Later = Callable[[float, Fact | Happening], None]
+WorldChange = Resync | ForeignWrite | Vanish | Try
+WorldEvent = tuple[float, Fact | WorldChange]
+Later = Callable[[float, Fact | WorldChange], None]
 """Puts something into the world's queue: (second, what)."""
 Fate = tuple[str, float, float]
 """The result of one delivery, seconds until it comes, and seconds until that is heard."""
@@ -137,7 +137,7 @@ class FaultyExecutor:
             yes = Approve(rule=hold.rule, object=hold.object, by="ann", reason="seen", observed_at=at_(second))
             self.later(second, yes)
 
-    def happens(self, what: Happening, now: float) -> list[Fact]:
+    def happens(self, what: WorldChange, now: float) -> list[Fact]:
         """Let something happen, and give what is observed of it in this instant."""
         match what:
             case Resync():

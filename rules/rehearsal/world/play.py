@@ -23,7 +23,7 @@ from rules.rehearsal.simulation import second as second_
 from rules.rehearsal.world.checkers.promise_finding import Promise
 from rules.rehearsal.world.dice import SeededRandom
 from rules.rehearsal.world.eyes import Eyes, FreshLook
-from rules.rehearsal.world.hands import Event, FaultyExecutor, ForeignWrite, Happening, Resync, Try, Vanish
+from rules.rehearsal.world.hands import FaultyExecutor, ForeignWrite, Resync, Try, Vanish, WorldChange, WorldEvent
 from rules.rehearsal.world.promises import Broken, Checker
 from rules.rehearsal.world.rehearsal import Asked, rehearsed
 from rules.rehearsal.world.truth import Truth
@@ -104,15 +104,15 @@ class _Run:
     """One run of one world."""
 
     def __init__(
-        self, rules: RuleSet, events: Sequence[Event], until: float, truth: Truth, hands: FaultyExecutor | None = None,
-        eyes: Eyes | None = None,
+        self, rules: RuleSet, events: Sequence[WorldEvent], until: float, truth: Truth,
+        hands: FaultyExecutor | None = None, eyes: Eyes | None = None,
     ) -> None:  # fmt: skip
         self._rules, self._until, self._truth, self._hands, self._eyes = rules, until, truth, hands, eyes
         self._witness = Checker(Routing.of(rules), truth)
         self._group_store = WitnessedGroupStore(self._witness, hands, self._ask)
         self._player = Simulator(self._group_store, outcomes=False)
         self._number = count()
-        self._queue: list[tuple[float, int, Fact | Happening | FreshLook]] = [
+        self._queue: list[tuple[float, int, Fact | WorldChange | FreshLook]] = [
             (second, next(self._number), what) for second, what in events
         ]
         heapq.heapify(self._queue)
@@ -121,7 +121,7 @@ class _Run:
         if hands is not None:
             hands.later = self._later
 
-    def _later(self, second: float, what: Fact | Happening | FreshLook) -> None:
+    def _later(self, second: float, what: Fact | WorldChange | FreshLook) -> None:
         heapq.heappush(self._queue, (second, next(self._number), what))
 
     def _ask(self, lacks: Sequence[Lack], now: float) -> None:

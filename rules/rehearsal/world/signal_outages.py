@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from rules.rehearsal.silence import ALL, Silence
 from rules.rehearsal.world.dice import SeededRandom
 
-Outage = tuple[float, Silence]
+SignalOutage = tuple[float, Silence]
 """From this second on."""
 EVERY = 1.5 * 3600.0
 """Seconds between two outages, on average."""
@@ -16,9 +16,11 @@ _SHARES = (0.3, 0.7, 0.95, 1.0, 1.05, 1.5, 2.5)
 """Of a toleration: shorter than it, about as long, and longer."""
 
 
-def outages(dice: SeededRandom, tolerations: Sequence[float], signals: Sequence[str], seconds: float) -> list[Outage]:
+def outages(
+    dice: SeededRandom, tolerations: Sequence[float], signals: Sequence[str], seconds: float
+) -> list[SignalOutage]:
     """Draw when nothing is observed of one signal, or of all: the bus is away, or all reactors are."""
-    out: list[Outage] = []
+    out: list[SignalOutage] = []
     at = dice.between(0, EVERY)
     while at < seconds and signals:
         length = min(dice.pick(_SHARES) * dice.pick(tolerations) + dice.between(1, 10), LONGEST)
@@ -29,7 +31,7 @@ def outages(dice: SeededRandom, tolerations: Sequence[float], signals: Sequence[
     return out
 
 
-def around(outage: Outage, bears: float, dice: SeededRandom) -> Iterator[tuple[float, float]]:
+def around(outage: SignalOutage, bears: float, dice: SeededRandom) -> Iterator[tuple[float, float]]:
     """Draw when a target is bad around an outage: a window ends in it, or it recovers, or falls again in it."""
     begin, end = outage[0], outage[0] + outage[1].seconds
     kind, length = dice.roll(), end - begin

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from rules.rehearsal.world.dice import SeededRandom
-from rules.rehearsal.world.signal_outages import Outage, around
+from rules.rehearsal.world.signal_outages import SignalOutage, around
 from rules.rehearsal.world.world_topology import Topology
 
 Interval = tuple[float, float]
@@ -30,7 +30,7 @@ class FaultPlan:
         return any(first <= second < last for first, last in self.bad.get(target, ()))
 
 
-def weather(cast: Topology, dice: SeededRandom, seconds: float, outages: Sequence[Outage] = ()) -> FaultPlan:
+def weather(cast: Topology, dice: SeededRandom, seconds: float, outages: Sequence[SignalOutage] = ()) -> FaultPlan:
     """Draw troubles, flaps, slow degradation, failures of many at once, and what happens while nothing is heard."""
     gap = dice.of("gap").pick(GAPS)
     first = 0.0 if dice.of("cold").chance(0.25) else CALM

@@ -15,8 +15,8 @@ from bus.messages import FailbackZone, IsolateZone, Pause, Resume, Taint, ZoneIn
 from rules.rehearsal.simulation import at as at_
 from rules.rehearsal.world.dice import SeededRandom
 from rules.rehearsal.world.eyes import Eyes, eyes
-from rules.rehearsal.world.hands import Event, ForeignWrite, Resync, Vanish
-from rules.rehearsal.world.signal_outages import Outage, outages
+from rules.rehearsal.world.hands import ForeignWrite, Resync, Vanish, WorldEvent
+from rules.rehearsal.world.signal_outages import SignalOutage, outages
 from rules.rehearsal.world.weather import FaultPlan, away, weather
 from rules.rehearsal.world.world_topology import NODES, Topology
 from rules.rulefile.isolation import ZoneIsolation
@@ -30,8 +30,8 @@ class World:
     """What is true in a world, and all that happens in it whatever the reactor does."""
 
     eyes: Eyes
-    outages: Sequence[Outage]
-    events: Sequence[Event]
+    outages: Sequence[SignalOutage]
+    events: Sequence[WorldEvent]
     """In the order of time."""
 
 
@@ -43,7 +43,7 @@ def world(cast: Topology, seed: int, seconds: float) -> World:
     silent = outages(dice.of("outages"), tolerations, signals, seconds)
     sky = weather(cast, dice, seconds, silent)
     looking = eyes(cast, sky, silent, dice, seconds)
-    events: list[Event] = [word for eye in looking.of.values() for word in eye.words()]
+    events: list[WorldEvent] = [word for eye in looking.of.values() for word in eye.words()]
     events += _inventory(cast, sky, dice.of("inventory"), seconds)
     events += _people(cast, dice.of("people"), seconds)
     return World(looking, silent, sorted(events, key=lambda event: event[0]))
@@ -52,7 +52,7 @@ def world(cast: Topology, seed: int, seconds: float) -> World:
 # --- what exists -----------------------------------------------------------------------------------------------------
 
 
-def _inventory(cast: Topology, sky: FaultPlan, dice: SeededRandom, seconds: float) -> Iterator[Event]:
+def _inventory(cast: Topology, sky: FaultPlan, dice: SeededRandom, seconds: float) -> Iterator[WorldEvent]:
     for object_ in [*cast.routes, *cast.workloads]:
         yield from ((second, Resync(object_)) for second in _every(RESYNC, seconds))
         mine = dice.of("drift", object_)
@@ -96,7 +96,7 @@ def _every(pace: float, seconds: float) -> Iterator[float]:
 # --- what people do --------------------------------------------------------------------------------------------------
 
 
-def _people(cast: Topology, dice: SeededRandom, seconds: float) -> Iterator[Event]:
+def _people(cast: Topology, dice: SeededRandom, seconds: float) -> Iterator[WorldEvent]:
     second = dice.between(600, 12 * 3600)
     while second < seconds and cast.rules:
         rule = dice.pick([*(one.name for one in cast.rules), "*"])
@@ -109,7 +109,7 @@ def _people(cast: Topology, dice: SeededRandom, seconds: float) -> Iterator[Even
             yield from _zone_work(one, dice.of("zones", one.name), seconds)
 
 
-def _zone_work(rule: ZoneIsolation, dice: SeededRandom, seconds: float) -> Iterator[Event]:
+def _zone_work(rule: ZoneIsolation, dice: SeededRandom, seconds: float) -> Iterator[WorldEvent]:
     second = dice.between(600, 12 * 3600)
     while second < seconds:
         zone, force = dice.pick(rule.zones).name, dice.chance(0.2)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from rules.core.errors import Problem
 from rules.rulefile.model import OnAllDown, RouteSelection, TrafficFailover
-from rules.rulefile.route_kinds import CUSTOM, FQDN, ROUTE_KINDS, RouteKind, described
+from rules.rulefile.route_kinds import CUSTOM, FQDN, ROUTE_KINDS, RouteFormat, described
 from rules.rulefile.yaml import Document, Path
 
 WEIGHT_MAX: Mapping[str, int] = {"HAProxy": 256, "Route53": 255, "TargetGroups": 999}
@@ -34,7 +34,7 @@ def _custom(route: RouteSelection, document: Document, at: Path) -> Iterator[Pro
         yield document.problem((*at, "customKind"), f"built in: write `kind: {route.custom_kind}`")
 
 
-def _of_kind(kind: RouteKind, item: TrafficFailover, document: Document, at: Path) -> Iterator[Problem]:
+def _of_kind(kind: RouteFormat, item: TrafficFailover, document: Document, at: Path) -> Iterator[Problem]:
     """What goes with some built-in kinds only."""
     route = item.route
     if route.rule is not None and not kind.has_rules:

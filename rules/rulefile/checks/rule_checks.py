@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from rules.rulefile.model import Rule
     from rules.rulefile.sources import LoadedSource
 
-Rules = Sequence[tuple["Rule", Document, Path]]
+LocatedRules = Sequence[tuple["Rule", Document, Path]]
 Sources = Sequence[tuple["LoadedSource", Document, Path]]
 
 
@@ -61,7 +61,7 @@ def rule(item: Rule, document: Document, at: Path) -> Iterator[Problem]:
         yield from workload_checks.rule(item, document, at)
 
 
-def guards(found: Iterable[tuple[FileGuard, Document, Path]], rules: Rules) -> Iterator[Problem]:
+def guards(found: Iterable[tuple[FileGuard, Document, Path]], rules: LocatedRules) -> Iterator[Problem]:
     """A pattern that matches no rule limits nothing: it is a mistake."""
     rule_names = [item.name for item, _, _ in rules]
     for guard, document, at in found:
@@ -165,7 +165,7 @@ def source(item: LoadedSource, document: Document, at: Path) -> Iterator[Problem
     yield from source_checks.source(item, document, at)
 
 
-def together(rules: Rules, sources: Sources) -> Iterator[Problem]:
+def together(rules: LocatedRules, sources: Sources) -> Iterator[Problem]:
     """Findings that need all entries."""
     yield from zone_checks.together([(item, doc, at) for item, doc, at in rules if isinstance(item, ZoneIsolation)])
     said = {item.says for item, _, _ in sources}
@@ -190,7 +190,7 @@ def together(rules: Rules, sources: Sources) -> Iterator[Problem]:
             yield document.problem((*at, "match"), message, severity="warning")
 
 
-def _unconfirmed(origin: AlertmanagerWebhook, rules: Rules, sources: Sources) -> bool:
+def _unconfirmed(origin: AlertmanagerWebhook, rules: LocatedRules, sources: Sources) -> bool:
     """Whether a rule that counts this signal counts no other that could say that the same target is Healthy."""
     others = {
         item.says

@@ -17,10 +17,10 @@ from rules.rulefile.yaml import Document, Path
 if TYPE_CHECKING:
     from rules.rulefile.sources import LoadedSource
 
-Rules = Sequence[tuple[TrafficFailover, Document, Path]]
+LocatedRules = Sequence[tuple[TrafficFailover, Document, Path]]
 
 
-def together(rules: Rules, sources: Sequence[LoadedSource]) -> Iterator[Problem]:
+def together(rules: LocatedRules, sources: Sequence[LoadedSource]) -> Iterator[Problem]:
     """Findings that need the sources."""
     for rule, document, at in rules:
         mine = [source for source in sources if _read(rule, source)]

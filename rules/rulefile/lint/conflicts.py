@@ -11,12 +11,12 @@ from rules.core.errors import Problem
 from rules.rulefile.model import TrafficFailover
 from rules.rulefile.overlap import could_select_both
 from rules.rulefile.placement import LabelSelector
-from rules.rulefile.selectors import Requirement, parsed
+from rules.rulefile.selectors import ParsedRequirement, parsed
 from rules.rulefile.workload import ResourceSelector, WorkloadFailover
 from rules.rulefile.yaml import Document, Path
 
 Traffic = tuple[TrafficFailover, Document, Path]
-Workload = tuple[WorkloadFailover, Document, Path]
+LocatedWorkload = tuple[WorkloadFailover, Document, Path]
 
 
 def routes(rules: Sequence[Traffic]) -> Iterator[Problem]:
@@ -41,7 +41,7 @@ def routes(rules: Sequence[Traffic]) -> Iterator[Problem]:
             yield _hint(other, ("route", "selector"), "overlapping-selectors", message)
 
 
-Placed = TypeVar("Placed", Traffic, Workload)
+Placed = TypeVar("Placed", Traffic, LocatedWorkload)
 
 
 def _pairs(groups: Iterable[Sequence[Placed]]) -> Iterator[tuple[Placed, Placed]]:
@@ -52,17 +52,17 @@ def _pairs(groups: Iterable[Sequence[Placed]]) -> Iterator[tuple[Placed, Placed]
                 yield one, other
 
 
-def _named(placed: Traffic | Workload) -> str:
+def _named(placed: Traffic | LocatedWorkload) -> str:
     rule, document, at = placed
     return f"rule {rule.name!r} ({document.file}:{document.places[at][0]})"
 
 
-def _hint(placed: Traffic | Workload, where: Path, hint: str, message: str) -> Problem:
+def _hint(placed: Traffic | LocatedWorkload, where: Path, hint: str, message: str) -> Problem:
     _, document, at = placed
     return document.problem((*at, *where), message, severity="hint", hint=hint)
 
 
-def workloads(rules: Sequence[Workload]) -> Iterator[Problem]:
+def workloads(rules: Sequence[LocatedWorkload]) -> Iterator[Problem]:
     """Hints about workloads that two rules move."""
     for one, other in _pairs([rules]):
         for index, theirs in enumerate(other[0].resource_selectors):
@@ -82,7 +82,7 @@ def _same(one: ResourceSelector, other: ResourceSelector) -> bool:
     return len(labels) < 2 or could_select_both(*labels)
 
 
-def _requirements(selector: LabelSelector | None) -> list[Requirement]:
+def _requirements(selector: LabelSelector | None) -> list[ParsedRequirement]:
     if selector is None:
         return []
     wanted = [(key, "in", frozenset({value})) for key, value in selector.match_labels.items()]

@@ -38,11 +38,11 @@ HINTS: Mapping[str, str] = {
 """All hints, each with what it means."""
 FLAPS_SECONDS = 60
 """What is proposed for recoverySeconds."""
-Rules = Sequence[tuple["Rule", Document, Path]]
+LocatedRules = Sequence[tuple["Rule", Document, Path]]
 Sources = Sequence[tuple["LoadedSource", Document, Path]]
 
 
-def hints(rules: Rules, sources: Sources, guards: Sequence[FileGuard]) -> Iterator[Problem]:
+def hints(rules: LocatedRules, sources: Sources, guards: Sequence[FileGuard]) -> Iterator[Problem]:
     """Give the hints that no comment silences, and a warning for a comment that names no hint."""
     documents = {document.file: document for _, document, _ in (*rules, *sources)}
     for document in documents.values():
@@ -55,7 +55,7 @@ def hints(rules: Rules, sources: Sources, guards: Sequence[FileGuard]) -> Iterat
             yield problem
 
 
-def _all(rules: Rules, sources: Sources, guards: Sequence[FileGuard]) -> Iterator[Problem]:
+def _all(rules: LocatedRules, sources: Sources, guards: Sequence[FileGuard]) -> Iterator[Problem]:
     said = Producers(feeds([source for source, _, _ in sources], [rule for rule, _, _ in rules]))
     acting = [(rule, document, at) for rule, document, at in rules if rule.mode is not Mode.OFF]
     for rule, document, at in acting:
@@ -98,7 +98,7 @@ def _fed(rule: Rule, document: Document, at: Path, said: Producers) -> Iterator[
                 yield document.problem((*at, *path), message, severity="hint", hint="not-fed")
 
 
-def _read(rules: Rules, sources: Sources, guards: Sequence[FileGuard], said: Producers) -> Iterator[Problem]:
+def _read(rules: LocatedRules, sources: Sources, guards: Sequence[FileGuard], said: Producers) -> Iterator[Problem]:
     their_rules = [rule for rule, _, _ in rules]
     listening = set(readers(their_rules, [source for source, _, _ in sources], guards))
     heard = {feed.source.name for reader in listening for feed in said.heard(reader) if feed.source}

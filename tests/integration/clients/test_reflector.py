@@ -12,7 +12,7 @@ from typing import Any, cast
 import pytest
 
 from reactor.clients import watch_failures
-from reactor.clients.changes import ChangeType, Key, ObjectChange
+from reactor.clients.changes import ChangeType, ObjectChange, ObjectKey
 from reactor.clients.kubernetes import Kubernetes
 from reactor.clients.kubernetes_port import NotFound
 from reactor.clients.list_page import ListPage
@@ -383,9 +383,9 @@ async def test_a_list_that_lacks_what_is_there_when_it_is_read_alone_takes_nothi
         await eventually(lambda: bool(east.watches))
         server.lacks = frozenset({"c0", "c1"})
         subject.look_again(Clock().now())
-        await eventually(lambda: subject.doubted == {Key("shop", "c0"), Key("shop", "c1")})
-        assert subject.seen_of(Key("shop", "c0")) is None
-        assert subject.seen_of(Key("shop", "c2")) is not None
+        await eventually(lambda: subject.doubted == {ObjectKey("shop", "c0"), ObjectKey("shop", "c1")})
+        assert subject.seen_of(ObjectKey("shop", "c0")) is None
+        assert subject.seen_of(ObjectKey("shop", "c2")) is not None
         server.lacks = frozenset()
         subject.look_again(Clock().now())
         await eventually(lambda: not subject.doubted)
@@ -466,7 +466,7 @@ async def test_a_list_without_the_objects_of_a_moment_ago_takes_none_away(
         east.cut_watches(FailWatch(410))
         await eventually(lambda: len(subject.doubted) == 3)
         assert (names(subject), subject.connected) == ({"c0", "c1", "c2"}, True)
-        assert subject.seen_of(Key("shop", "c0")) is None
+        assert subject.seen_of(ObjectKey("shop", "c0")) is None
         await eventually(lambda: bool(east.watches))
         east.delete("configmaps", "c0", "shop")
         await copy.until(lambda: (ChangeType.DELETED, "c0") in copy.told)  # a watch is believed at once
@@ -686,7 +686,7 @@ async def test_a_server_restored_to_what_the_last_list_brought_is_noticed(
         await copy.until(lambda: (ChangeType.MODIFIED, "a") in copy.told)
         objects["shop", "a"] = backup
         subject.look_again(Clock().now())
-        await eventually(lambda: subject.objects[Key("shop", "a")]["data"]["value"] == "1")
+        await eventually(lambda: subject.objects[ObjectKey("shop", "a")]["data"]["value"] == "1")
 
 
 @pytest.mark.parametrize("verb", ["list", "watch"])

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from reactor.clients import shared_watch
-from reactor.clients.changes import Key, ObjectChange
+from reactor.clients.changes import ObjectChange, ObjectKey
 from reactor.clients.kubernetes import Kubernetes
 from reactor.clients.kubernetes_port import ApiUnavailable, Forbidden
 from reactor.clients.reflector import RELIST_SECONDS, Reflector
@@ -61,7 +61,7 @@ class Copies:
         quick = RetryBackoff(first_seconds=0.02, most_seconds=0.2)
         return Reflector(api, path, take, clock=Clock(), backoff=quick, relist_seconds=relist_seconds)
 
-    def values(self) -> dict[Key, str]:
+    def values(self) -> dict[ObjectKey, str]:
         return {key: found["data"]["value"] for one in self.of.values() for key, found in one.objects.items()}
 
 
@@ -99,7 +99,7 @@ async def test_two_hundred_namespaces_open_a_dozen_watches(api: Kubernetes, east
         assert most <= shared_watch.NAMESPACES_MAX + 1
         for name in NAMESPACES:
             east.apply(config_map(name, value=f"of {name}"))
-        await until(lambda: all(copies.values().get(Key(name, "one")) == f"of {name}" for name in NAMESPACES))
+        await until(lambda: all(copies.values().get(ObjectKey(name, "one")) == f"of {name}" for name in NAMESPACES))
         await until(lambda: all(one.connected for one in copies.of.values()))
     for name, changes in copies.heard.items():
         assert {change.object["metadata"]["namespace"] for change in changes} == {name}
@@ -135,10 +135,10 @@ async def test_nothing_is_missed_or_mixed_up_while_watches_end_and_are_cut(
     dice, names = random.Random(seed), NAMESPACES[:30]
     namespaces(east, names)
     copies = Copies(api, names)
-    truth = {Key(name, "one"): "1" for name in names}
+    truth = {ObjectKey(name, "one"): "1" for name in names}
     async with running(copies):
         for step in range(300):
-            key = Key(dice.choice(names), dice.choice(["one", "two"]))
+            key = ObjectKey(dice.choice(names), dice.choice(["one", "two"]))
             if key in truth and dice.random() < 0.3:
                 east.delete("configmaps", key.name, key.namespace)
                 del truth[key]
@@ -170,7 +170,7 @@ async def test_where_the_whole_cluster_may_not_be_watched_each_namespace_is(
     async with running(copies):
         await until(lambda: open_watches() == len(names))
         east.apply(config_map("team-39", value="2"))
-        await until(lambda: copies.values()[Key("team-39", "one")] == "2")
+        await until(lambda: copies.values()[ObjectKey("team-39", "one")] == "2")
     assert asked.count("/api/v1/configmaps") == 1
 
 

@@ -21,7 +21,7 @@ from reactor.demo.gateway import Gateway
 from reactor.demo.kube import CutWatch, Emulator, FailWatch, Fault, Html, JsonObject, StatusFault, TruncateWatch
 from reactor.demo.kube.faults import WatchEffect
 from reactor.demo.service import Service, serving
-from reactor.demo.tally import Count, Second
+from reactor.demo.tally import RequestCount, TrafficSecond
 from reactor.runtime.clock import Clock
 from tests.integration.demo.processes import PATIENCE
 
@@ -149,15 +149,15 @@ async def test_requests_go_where_the_weights_say_and_failures_are_counted(
         second = gateway.take(1.0)
         following.cancel()
     assert second.counts == {
-        "checkout": Count(6, 0), "checkout-west": Count(0, 2), "checkout-central": Count(0, 2)
+        "checkout": RequestCount(6, 0), "checkout-west": RequestCount(0, 2), "checkout-central": RequestCount(0, 2)
     }  # fmt: skip
     assert second.failures is not None
     assert second.failures[0] <= second.failures[1]
     assert gateway.take(2.0).failures is None  # counted once
 
 
-async def next_second(gateway: Child) -> Second:
-    return Second.from_json(await gateway.line())
+async def next_second(gateway: Child) -> TrafficSecond:
+    return TrafficSecond.from_json(await gateway.line())
 
 
 async def test_as_a_process_it_follows_the_cluster_at_its_rate(emulator: Emulator, tmp_path: Path) -> None:

@@ -11,13 +11,12 @@ from typing import Any
 
 from bus.messages import RouteKind, RouteRef
 from reactor.clients.kubernetes_port import JsonObject
-from rules.rulefile.route_kinds import ROUTE_KINDS
-from rules.rulefile.route_kinds import RouteKind as Described
+from rules.rulefile.route_kinds import ROUTE_KINDS, RouteFormat
 
 Weights = Sequence[Any]
 """Of p and s, in this order; None: left out."""
 
-POOLS = Described(
+POOLS = RouteFormat(
     "example.com", "pools", ("v1", "v1beta1"), ("spec.rules[*].pool.members",), name="target.ref",
     weight="share", rule_name="id", sum_to=1000,
 )  # fmt: skip
@@ -41,7 +40,7 @@ class Sample:
     note: str = ""
 
     @property
-    def described(self) -> Described:
+    def described(self) -> RouteFormat:
         return CUSTOM[self.custom_kind] if self.custom_kind else ROUTE_KINDS[self.kind]
 
     @property

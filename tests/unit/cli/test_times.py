@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 from reactor.cli.main import cli
 from reactor.cli.members import _shown
-from reactor.cli.shared.options import Seconds
+from reactor.cli.shared.options import SecondsType
 from reactor.workbench.backtest.backtest_options import BadAsk, sweep
 from reactor.workbench.backtest.moments import moment
 from rules.rehearsal.simulator import clock
@@ -24,13 +24,13 @@ NOW = datetime(2026, 11, 8, tzinfo=UTC)
 
 @pytest.mark.parametrize(("text", "seconds"), [("600", 600), ("10m", 600), ("1h30m", 5400), ("0.5", 0.5)])
 def test_a_time_is_a_number_of_seconds_or_as_prometheus_writes_it(text: str, seconds: float) -> None:
-    assert Seconds(0, 100_000).convert(text, None, None) == seconds
+    assert SecondsType(0, 100_000).convert(text, None, None) == seconds
 
 
 @pytest.mark.parametrize("text", ["", "10x", "m", "nan", "-1", "2d", "1 h"])
 def test_what_is_no_time_or_too_long_is_refused_with_an_example(text: str) -> None:
     with pytest.raises(click.BadParameter, match="write 0 to 100000 seconds, or a time: 90s, 10m, 1h30m"):
-        Seconds(0, 100_000).convert(text, None, None)
+        SecondsType(0, 100_000).convert(text, None, None)
 
 
 def test_a_backtest_begins_so_long_ago_with_or_without_a_minus() -> None:

@@ -6,13 +6,13 @@ import logging
 
 import pytest
 
-from reactor.clients.changes import Key
+from reactor.clients.changes import ObjectKey
 from reactor.clients.doubt import LISTS, SECONDS, Doubt
 from reactor.runtime.telemetry import REGISTRY
 
 
-def keys(*names: str) -> set[Key]:
-    return {Key("shop", name) for name in names}
+def keys(*names: str) -> set[ObjectKey]:
+    return {ObjectKey("shop", name) for name in names}
 
 
 ALL = keys("a", "b", "c", "d")
@@ -24,12 +24,12 @@ def doubt() -> Doubt:
 
 
 @pytest.mark.parametrize("found", [ALL, keys("a", "b", "c"), keys("a", "b"), keys("a", "b", "e")], ids=len)
-def test_a_list_that_lacks_no_more_than_half_is_believed(doubt: Doubt, found: set[Key]) -> None:
+def test_a_list_that_lacks_no_more_than_half_is_believed(doubt: Doubt, found: set[ObjectKey]) -> None:
     assert not doubt.listed(ALL, found, 0)
 
 
 @pytest.mark.parametrize("found", [keys(), keys("a"), keys("a", "x", "y", "z")], ids=len)
-def test_a_list_that_lacks_more_than_half_is_doubted(doubt: Doubt, found: set[Key]) -> None:
+def test_a_list_that_lacks_more_than_half_is_doubted(doubt: Doubt, found: set[ObjectKey]) -> None:
     assert doubt.listed(ALL, found, 0) == ALL - found
 
 
@@ -56,7 +56,7 @@ def test_a_list_that_is_whole_again_ends_the_doubt_and_the_next_one_starts_anew(
 
 def test_what_a_watch_says_of_an_object_is_no_longer_in_doubt(doubt: Doubt) -> None:
     doubt.listed(ALL, keys(), 0)
-    doubt.seen(Key("shop", "a"))
+    doubt.seen(ObjectKey("shop", "a"))
     assert doubt.keys == keys("b", "c", "d")
 
 
@@ -73,13 +73,13 @@ def test_it_is_logged_and_counted_once(doubt: Doubt, caplog: pytest.LogCaptureFi
 
 def test_a_list_that_lacks_what_is_there_is_never_believed(doubt: Doubt) -> None:
     for number in range(5):
-        assert doubt.listed(ALL, ALL - keys("a"), number * SECONDS, present=Key("shop", "a")) == keys("a")
+        assert doubt.listed(ALL, ALL - keys("a"), number * SECONDS, present=ObjectKey("shop", "a")) == keys("a")
     assert not doubt.listed(ALL, ALL - keys("a"), 5 * SECONDS)
 
 
 def test_how_long_a_list_is_doubted_counts_from_when_nothing_more_speaks_against_it(doubt: Doubt) -> None:
     assert doubt.listed(ALL, keys(), 0)
-    assert doubt.listed(ALL, keys(), SECONDS - 1, present=Key("shop", "a"))
+    assert doubt.listed(ALL, keys(), SECONDS - 1, present=ObjectKey("shop", "a"))
     assert doubt.listed(ALL, keys(), SECONDS)
     assert doubt.listed(ALL, keys(), SECONDS + 1)
     assert not doubt.listed(ALL, keys(), 2 * SECONDS)

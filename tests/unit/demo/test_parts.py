@@ -15,7 +15,7 @@ from reactor.demo import scene
 from reactor.demo.demo_world import read_settings
 from reactor.demo.folder import PREFIX, temporary_folder
 from reactor.demo.follow import RouteName, weights_of
-from reactor.demo.tally import Count, Second, Traffic
+from reactor.demo.tally import RequestCount, TrafficSecond, TrafficTotal
 from reactor.webhook.body import read
 from rules.loader import load
 
@@ -23,17 +23,17 @@ URLS = {name: f"http://127.0.0.1:{port}" for port, name in enumerate(scene.BACKE
 
 
 def test_a_second_travels_as_one_line() -> None:
-    second = Second(12.5, {"a": 1, "b": 0}, {"a": Count(49, 1), "b": Count()}, (11.9, 12.4))
+    second = TrafficSecond(12.5, {"a": 1, "b": 0}, {"a": RequestCount(49, 1), "b": RequestCount()}, (11.9, 12.4))
     line = second.to_json()
     assert "\n" not in line
-    assert Second.from_json(line) == second
+    assert TrafficSecond.from_json(line) == second
 
 
 def test_seconds_add_up() -> None:
-    traffic = Traffic()
-    traffic.add(Second(1, {}, {"a": Count(50, 0)}))
-    traffic.add(Second(2, {}, {"a": Count(40, 10)}, (1.2, 1.9)))
-    traffic.add(Second(3, {}, {"a": Count(0, 5), "b": Count(45, 0)}, (2.0, 2.1)))
+    traffic = TrafficTotal()
+    traffic.add(TrafficSecond(1, {}, {"a": RequestCount(50, 0)}))
+    traffic.add(TrafficSecond(2, {}, {"a": RequestCount(40, 10)}, (1.2, 1.9)))
+    traffic.add(TrafficSecond(3, {}, {"a": RequestCount(0, 5), "b": RequestCount(45, 0)}, (2.0, 2.1)))
     assert (traffic.requests, traffic.failed) == (150, 15)
     assert (traffic.first_failure, traffic.last_failure) == (1.2, 2.1)
 

@@ -15,7 +15,7 @@ from reactor.demo.display import Display
 from reactor.demo.errors import NotAsTold
 from reactor.demo.kube import Emulator
 from reactor.demo.story import Story
-from reactor.demo.tally import Count, Second
+from reactor.demo.tally import RequestCount, TrafficSecond
 from reactor.demo.watcher import Watcher
 from reactor.runtime.clock import Clock
 from rules.core.group import Group, Holding, Member, Window, with_state
@@ -153,9 +153,9 @@ async def test_the_world_is_settled_when_all_are_healthy_and_traffic_flows(stage
     stage.look(**{scene.target(backend): healthy for backend in scene.BACKENDS})
     assert not stage.watcher.settled  # neither the route nor traffic has been seen
     stage.group = with_state(stage.group, route=RouteState((("checkout", 1),), NOW))
-    stage.world.traffic.add(Second(1, {}, {"checkout": Count(49, 1)}, (0.5, 0.5)))
+    stage.world.traffic.add(TrafficSecond(1, {}, {"checkout": RequestCount(49, 1)}, (0.5, 0.5)))
     assert not stage.watcher.settled  # a request has failed
-    stage.world.traffic.add(Second(2, {}, {"checkout": Count(50, 0)}))
+    stage.world.traffic.add(TrafficSecond(2, {}, {"checkout": RequestCount(50, 0)}))
     assert stage.watcher.settled
 
 

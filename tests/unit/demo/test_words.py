@@ -9,7 +9,7 @@ import pytest
 from bus.messages import Health
 from reactor.demo import sentences
 from reactor.demo.ground_truth import RouteWrite
-from reactor.demo.tally import Count, Second
+from reactor.demo.tally import RequestCount, TrafficSecond
 from rules.core.group import Member, Signal, Window
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -19,22 +19,24 @@ def after(seconds: float) -> datetime:
     return START + timedelta(seconds=seconds)
 
 
-def second(**counts: Count) -> Second:
-    return Second(1.0, {}, counts)
+def second(**counts: RequestCount) -> TrafficSecond:
+    return TrafficSecond(1.0, {}, counts)
 
 
 def test_traffic_shows_success_only_where_something_was_sent() -> None:
-    shown = sentences.traffic(second(east=Count(49, 1), west=Count()))
+    shown = sentences.traffic(second(east=RequestCount(49, 1), west=RequestCount()))
     assert shown == "east 50/s 98% ok, west 0/s"
 
 
-@pytest.mark.parametrize("seen", [None, second(), second(east=Count())])
-def test_traffic_that_has_not_begun_is_no_failure(seen: Second | None) -> None:
+@pytest.mark.parametrize("seen", [None, second(), second(east=RequestCount())])
+def test_traffic_that_has_not_begun_is_no_failure(seen: TrafficSecond | None) -> None:
     assert sentences.traffic(seen) == "no traffic yet"
 
 
 def test_requests_without_a_backend_are_shown() -> None:
-    assert sentences.traffic(second(east=Count(), **{"": Count(0, 50)})) == "east 0/s, no backend 50/s 0% ok"
+    assert (
+        sentences.traffic(second(east=RequestCount(), **{"": RequestCount(0, 50)})) == "east 0/s, no backend 50/s 0% ok"
+    )
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from bus import subjects
 from bus.messages import Health, Observation, RefreshRequest
 from bus.testing.memory import MemoryBus
 from reactor.sources.companions import Companions
-from reactor.sources.refresh import Handle, RefreshRequests
+from reactor.sources.refresh import RefreshHandler, RefreshRequests
 from rules.loader import RuleSet, load
 from tests.clock import HandClock
 
@@ -131,7 +131,7 @@ async def test_a_source_with_two_voices_is_asked_for_both_and_ends_as_one() -> N
     """As nodes do: of nodes and of zones. Found by chaos: each clean stop ended such a source with an error."""
     requests, out = RefreshRequests(MemoryBus(lambda: AT), HandClock()), list[str]()
 
-    def voice(name: str) -> Handle:
+    def voice(name: str) -> RefreshHandler:
         async def hear(_: RefreshRequest) -> None:
             out.append(name)
 

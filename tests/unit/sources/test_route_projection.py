@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bus.messages import Route
-from reactor.clients.changes import Key
+from reactor.clients.changes import ObjectKey
 from reactor.sources.kubernetes.route_projection import missing_route, route_from
 
 AT = datetime(2026, 1, 1, tzinfo=UTC)
@@ -128,5 +128,5 @@ def test_any_spec_gives_a_route(spec: Any, rule: int | str | None) -> None:
 
 
 def test_a_missing_route_does_not_exist() -> None:
-    route = missing_route("east", "HTTPRoute", Key("shop", "checkout"), 1, at=AT)
+    route = missing_route("east", "HTTPRoute", ObjectKey("shop", "checkout"), 1, at=AT)
     assert (route.exists, route.object) == (False, "east/shop/HTTPRoute/checkout#1")

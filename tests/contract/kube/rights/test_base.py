@@ -11,7 +11,7 @@ import yaml
 from reactor.actions.traffic.weights import backends_of
 from reactor.clients.route_entries import weights_of
 from reactor.demo.kube.crds import load, shipped
-from rules.rulefile.route_kinds import RouteKind
+from rules.rulefile.route_kinds import RouteFormat
 from tests.contract.kube.objects import config_map
 from tests.contract.kube.rights.acting import acting
 from tests.kube.deployed import KUSTOMIZE, REAL_CRDS, ROUTE_CRDS, Deployed
@@ -60,7 +60,7 @@ async def test_the_base_lets_traffic_be_moved_and_told(us: Deployed, sample: Sam
     assert [(one["regarding"]["kind"], one["regarding"]["name"]) for one in events] == [(sample.kind, "checkout")]
 
 
-async def served(us: Deployed, kind: RouteKind) -> str:
+async def served(us: Deployed, kind: RouteFormat) -> str:
     """Give the first of our versions that the definition serves."""
     listed = (await us.admin.get(f"/apis/{kind.group}")).body["versions"]
     return next(version for version in kind.versions if version in {one["version"] for one in listed})
