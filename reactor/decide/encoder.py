@@ -95,4 +95,4 @@ def report(decision: Decision) -> None:
     if held is not None:
         telemetry.holds.labels(group.rule, held.reason).inc()
         extra = {"rule": group.rule, "object": group.object, "reason": held.reason, "detail": held.detail}
-        log.warning("holds", extra=extra)
+        log.warning("on hold", extra=extra)

@@ -135,7 +135,7 @@ SENTENCES: dict[Because | Held, str] = {
     Held.MAX_ISOLATED_ZONES: "another zone is isolated already",
     Held.ANOTHER_IN_PROGRESS: "an operation on another zone is in progress",
     Held.COOLDOWN: "the last action is too recent",
-    Held.WIDESPREAD_FAILURE: "too much else is bad too: rather the view is wrong, or there is nowhere to go",
+    Held.WIDESPREAD_FAILURE: "too many others are bad too: the observation may be wrong, or nothing is left to move to",
     Held.TOLERATION_NOT_ELAPSED: "it has not been bad for tolerationSeconds yet",
     Held.ONE_SOURCE_ONLY: "only one signal says so, and two are needed",
     Held.SINGLE_ZONE_SERVICES: "services have all their copies in this zone",

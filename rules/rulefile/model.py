@@ -59,7 +59,7 @@ class Rule(Model):
     toleration_seconds: Seconds = 0
     """How long a target must be bad without a break before the rule acts."""
     recovery_seconds: Seconds = 0
-    """How long it must be good again before the rule goes back."""
+    """How long a target must be Healthy again before the rule goes back."""
     treat_unknown_as: UnknownAs = UnknownAs.HOLD
     """Hold: an open window waits. Unhealthy: Unknown counts as bad."""
     guards: Guards | None = None

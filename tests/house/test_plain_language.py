@@ -74,12 +74,30 @@ def pages() -> list[Path]:
     docs = [
         path for path in sorted((ROOT / "docs").rglob("*.md")) if not any(path.is_relative_to(one) for one in HISTORY)
     ]
-    return [ROOT / "README.md", *docs]
+    return [ROOT / "README.md", ROOT / "SECURITY.md", ROOT / "CONTRIBUTING.md", ROOT / "tests" / "README.md", *docs]
+
+
+def copied() -> list[Path]:
+    """The scripts of pages, and what operators apply or copy. Golden files have the names of rule tests."""
+    folders = {
+        "reactor": ("*.js", "*.html"),
+        "deploy": ("*.yml", "*.yaml", "*.json", "*.conf", "*.cfg", "*.tpl", "*.txt", "*.service"),
+        "docs": ("*.yaml",),
+        "rules/library": ("*.yaml",),
+    }
+    found = {path for folder, names in folders.items() for name in names for path in (ROOT / folder).rglob(name)}
+    tests = {path for path in found if path.stem.endswith("_test") and path.is_relative_to(ROOT / "rules")}
+    return [ROOT / "docker-compose.yml", *sorted(found - tests)]
 
 
 @pytest.mark.parametrize("path", pages(), ids=lambda path: str(path.relative_to(ROOT)))
 def test_a_page_names_who_does_what(path: Path) -> None:
     assert found(prose(path.read_text("utf-8"))) == []
+
+
+@pytest.mark.parametrize("path", copied(), ids=lambda path: str(path.relative_to(ROOT)))
+def test_what_is_shown_or_copied_names_who_does_what(path: Path) -> None:
+    assert found(path.read_text("utf-8")) == []
 
 
 def helps(command: click.Command, *words: str) -> Iterator[tuple[str, str]]:

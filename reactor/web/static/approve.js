@@ -38,7 +38,7 @@ export class Approve extends Component {
 
   answer() {
     if (!may("approve")) return html`<p class="do">${store.session.name ? `${store.session.name} may look only. To approve needs the role approve.`
-      : "Nobody is signed in on this page, so it is read-only."}</p>`;
+      : "You are not signed in on this page, so it is read-only."}</p>`;
     return html`<form onSubmit=${this.submit}><label class="field">Reason, for the audit<input name="comment" required maxlength="1000" autocomplete="off" /></label>
       ${this.state.refused && html`<p class="error" role="alert">${this.state.refused}</p>`}
       <div class="buttons"><button class="primary v-approve" value="approve" disabled=${this.state.busy || stale()}>Approve</button>

@@ -22,7 +22,7 @@ function steps(data) {
     { part: "observed", title: "Observed", at: moment(data.observations) },
     { part: "window", title: "Window", at: began, more: began ? bar(kind, ran) : html`<span class="dim small">none was open</span>` },
     { part: "decided", title: "Decided", at: decided },
-    { part: "guards", title: "Guards", more: html`<span class="dim small">${data.guards.length ? `${data.guards.length} on the way, see below` : "none stood in the way"}</span>` },
+    { part: "guards", title: "Guards", more: html`<span class="dim small">${data.guards.length ? `${data.guards.length} on the way, see below` : "none held it back"}</span>` },
     { part: "written", title: "Written", more: html`<span class="dim small wrap">${wrote}</span>` },
     { part: "outcome", title: outcome || "No outcome yet", at: moment(data.outcomes), kind: outcome === "Done" ? "ok" : outcome ? "bad" : "wait" },
   ];

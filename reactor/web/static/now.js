@@ -68,8 +68,8 @@ export function Now() {
       <${Tile} n=${all.filter((one) => one.state === "Acting").length} word="acting" kind="t-act" />
       <${Tile} n=${calm.length} word="all well" kind="" /></div>
     ${all.length === 0 && html`<section id="unfed"><h2>Nothing is watched</h2><div class="card edge e-away"><b>No rule has an object yet, so nothing here can fail over.</b>
-      <p class="dim">A rule gets its objects when a source first speaks of what it watches. <a href="#/rules">Rules</a> has the sources of each rule;${" "}
-      <code>reactor doctor</code> names rules that nothing feeds.</p></div></section>`}
+      <p class="dim">A rule gets its objects when a source first reports what it watches. <a href="#/rules">Rules</a> has the sources of each rule;${" "}
+      <code>reactor doctor</code> names rules that no source feeds.</p></div></section>`}
     ${quiet && html`<section><h2>All quiet</h2><div class="card calm">
       <svg width="40" height="40" viewBox="0 0 40 40" aria-hidden="true"><circle cx="20" cy="20" r="18" class="v-Healthy" opacity=".16" />
       <path d="M12 21l6 6 11-13" fill="none" stroke="var(--good)" stroke-width="3" stroke-linecap="round" stroke-linejoin="round" /></svg>

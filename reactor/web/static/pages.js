@@ -173,7 +173,7 @@ function shownRule(name) {
           : html`<${Status} of=${one.status} />`} <${Target} of=${one.target} /></p>`)}
         ${group.backends.length > 0 && html`<${Weights} backends=${group.backends} />`}
         <${ByHand} group=${group} /><${Operate} group=${group} zones=${rule?.zones} /></article>`)}</div></section>
-      ${rule && rule.coverage.length > 0 && html`<section><h2>Coverage<span class="n">what it watches, and who speaks of it</span></h2><ul class="list">${rule.coverage.map((one) => html`<li class="row">
+      ${rule && rule.coverage.length > 0 && html`<section><h2>Coverage<span class="n">what it watches, and which sources report it</span></h2><ul class="list">${rule.coverage.map((one) => html`<li class="row">
         <span class="wrap mono"><${Broken} text=${one.target} /></span><span>${one.sources.length ? one.sources.map((source) => html`<${Pill}>${source}</${Pill}> `)
           : html`<${Pill} kind="p-warn">no source</${Pill}>`}</span></li>`)}</ul></section>`}
       <section><h2>Actions</h2><${Asked} from=${`actions?limit=200&rule=${encodeURIComponent(name)}`} show=${(found) => html`

@@ -45,7 +45,7 @@ export function may(role) {
   return Boolean(store.session.name) && order.indexOf(store.session.role) >= order.indexOf(role);
 }
 
-// Whether what is shown is old: then nobody should decide by it.
+// Whether what is shown is old: then no decision should be based on it.
 export const stale = () => Boolean(store.lost || store.problem);
 
 let source = null;

@@ -90,11 +90,11 @@ def _fed(rule: Rule, document: Document, at: Path, said: Producers) -> Iterator[
             (target, path) for target, path in want.targets.items() if not said.heard(Consumer(target, rule.signals))
         ]
         if missing and len(missing) == len(want.targets):
-            message = f"nothing feeds it: no source matches {missing[0][0]}{with_signals}"
+            message = f"no source matches {missing[0][0]}{with_signals}"
             yield document.problem((*at, *want.at), message, severity="hint", hint="not-fed")
         elif want.each:
             for target, path in missing:
-                message = f"nothing feeds it: no source here matches {target}{with_signals}, so {want.so}"
+                message = f"no source here matches {target}{with_signals}, so {want.so}"
                 yield document.problem((*at, *path), message, severity="hint", hint="not-fed")
 
 

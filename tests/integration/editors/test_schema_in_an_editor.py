@@ -71,7 +71,7 @@ async def test_an_editor_shows_what_a_key_means_and_which_keys_there_are(editor:
     assert {"recoverySeconds", "backends", "onAllDown", "guards", "steps"} <= offered.keys()
     assert "resourceSelectors" not in offered, "of another kind of rule"
     assert "tolerationSeconds" not in offered, "stands there already"
-    assert "How long it must be good again" in offered["recoverySeconds"]
+    assert "How long a target must be Healthy again" in offered["recoverySeconds"]
 
 
 async def test_an_editor_knows_rule_tests_too(editor: Editor, tmp_path: Path) -> None:

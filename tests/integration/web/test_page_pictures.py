@@ -65,7 +65,7 @@ async def test_the_course_of_an_action_has_a_box_for_each_part_and_how_long_afte
         assert [text.split()[0] for text in shown] == ["Observed", "Window", "Decided", "Guards", "Written", "Done"]
         assert re.search(r"\+ [\d.]+ (ms|s) toleration 1(\.\d)? s", shown[1])
         assert re.search(r"\+ 1\.\d s", shown[2]), "it was decided when the toleration was over"
-        assert shown[3] == "Guards none stood in the way"
+        assert shown[3] == "Guards none held it back"
         assert shown[4] == "Written east/shop/TrafficSplit/search"
         assert re.search(r"\+ [\d.]+ (ms|s)", shown[5])
         bar = await browser.ask("document.querySelector('.c-window .track').getAttribute('aria-label')")

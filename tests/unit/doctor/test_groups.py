@@ -112,7 +112,7 @@ async def test_rules_that_are_right_are_ok(tmp_path: Path) -> None:
 async def test_a_rule_that_no_source_feeds_is_a_warning_with_its_place(tmp_path: Path) -> None:
     _, found = await rule_findings(tmp_path, RULE % "other", clusters={"east": {}})
     assert found["sources"].status == "warning"
-    assert "nothing feeds it" in found["sources"].detail
+    assert "no source matches" in found["sources"].detail
     assert "shop.yaml:" in found["sources"].detail
 
 

@@ -36,4 +36,4 @@ def test_an_action_has_one_line_however_often_its_facts_are_repeated(caplog: pyt
 
 def test_a_hold_has_one_line_when_it_begins(caplog: pytest.LogCaptureFixture) -> None:
     bad = [unhealthy("a", at=second) for second in (10, 11, 12)]
-    assert lines(caplog, *WELL, paused(at=5), *bad) == [("holds", "web")]
+    assert lines(caplog, *WELL, paused(at=5), *bad) == [("on hold", "web")]

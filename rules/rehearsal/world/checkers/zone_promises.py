@@ -62,7 +62,7 @@ def _bad_enough(question: Question) -> Iterator[Violation]:
         if zone.name != question.action.zone and other in words.of:
             status = words.now(other, rule.signals, now, GOOD)
             well = status is Health.HEALTHY
-            yield kept(Promise.BLIND, well, f"{zone.name} is {status} too: rather the view is wrong")
+            yield kept(Promise.BLIND, well, f"{zone.name} is {status} too: the observation may be wrong")
 
 
 def _enough_left(question: Question) -> Iterator[Violation]:
