@@ -188,7 +188,8 @@ def test_every_source_that_has_a_kind_can_be_written_in_a_rule_file() -> None:
     for module in pkgutil.iter_modules([str(ROOT / "rulefile")], "rules.rulefile."):
         importlib.import_module(module.name)
     missing = [one for one in subclasses(Source) if one not in written and one.__module__.startswith("rules.")]
-    assert [f"rules/rulefile/sources.py, LoadedSource: | {one.__name__}" for one in missing if has_a_kind(one)] == []
+    lines = [f"rules/rulefile/sources.py, LoadedSource: | {one.__name__}" for one in missing if has_a_kind(one)]
+    assert not lines, "\n".join(lines)
 
 
 def subclasses(model: type[Source]) -> Iterator[type[Source]]:

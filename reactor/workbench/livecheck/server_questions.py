@@ -9,6 +9,7 @@ from bus.messages import Mode
 from reactor.workbench.livecheck import live_routes, live_series, live_watches, live_workloads, live_zones
 from reactor.workbench.livecheck.live import ClusterJob, Job, PrometheusJob, Site
 from reactor.workbench.livecheck.live_workloads import Sought
+from reactor.workbench.rights.unlisted import refuse_rule, refuse_source
 from rules.core.errors import Problem
 from rules.loader import LoadedParts
 from rules.rulefile.isolation import ZoneIsolation
@@ -16,6 +17,8 @@ from rules.rulefile.model import Rule, TrafficFailover
 from rules.rulefile.route_kinds import RouteKinds
 from rules.rulefile.sources import AlertmanagerWebhook, LoadedSource, PrometheusQuery
 from rules.rulefile.workload import ClusterTaint, WorkloadFailover
+
+_HERE = "reactor/workbench/livecheck/server_questions.py"
 
 
 def jobs(reading: LoadedParts, known: Sequence[str], sought: list[Sought], custom: RouteKinds) -> Iterator[Job]:
@@ -48,6 +51,8 @@ def _of_source(source: LoadedSource, site: Site) -> Iterator[Job]:
             yield PrometheusJob(source.confirm.prometheus, here.at("prometheus"), ask)
         case _ if isinstance(source, live_watches.Watching):
             yield ClusterJob(source.cluster, site.at("cluster"), partial(live_watches.ask, source=source, site=site))
+        case _:
+            refuse_source(source, _HERE, "cluster", "prometheus")
 
 
 def _of_rule(rule: Rule, site: Site, known: Sequence[str], sought: list[Sought], custom: RouteKinds) -> Iterator[Job]:
@@ -67,6 +72,10 @@ def _of_rule(rule: Rule, site: Site, known: Sequence[str], sought: list[Sought],
                 here = site.at("verify")
                 ask = partial(live_series.ask, query=rule.verify.query, site=here.at("query"))
                 yield PrometheusJob(rule.verify.prometheus, here.at("prometheus"), ask)
+        case TrafficFailover() | ClusterTaint():
+            pass  # on a load balancer, or known to the reactor's own rules alone
+        case _:
+            refuse_rule(rule, _HERE)
 
 
 def notifiers(reading: LoadedParts, known: Mapping[str, object]) -> Iterator[Problem]:

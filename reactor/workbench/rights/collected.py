@@ -10,14 +10,16 @@ from reactor.settings.model import Settings
 from reactor.sources.kubernetes.workload_kinds import BUILT_IN
 from reactor.workbench.rights import needed
 from reactor.workbench.rights.grant import LOOKS, Grant, Needs
+from reactor.workbench.rights.unlisted import refuse_rule, refuse_source
 from rules.rulefile.isolation import ZoneIsolation
 from rules.rulefile.lint.coverage import clusters_of
 from rules.rulefile.model import Rule, TrafficFailover
 from rules.rulefile.route_kinds import kind_of
-from rules.rulefile.sources import EndpointsWatch, LeaseWatch, LoadedSource, NodeWatch, WorkloadWatch
+from rules.rulefile.sources import ClusterProbe, EndpointsWatch, LeaseWatch, LoadedSource, NodeWatch, WorkloadWatch
 from rules.rulefile.workload import ClusterTaint, WorkloadFailover
 
 ACTS = frozenset({Mode.ENFORCE, Mode.APPROVE})
+_HERE = "reactor/workbench/rights/collected.py"
 
 
 class Right(NamedTuple):
@@ -63,7 +65,10 @@ def _of_source(source: LoadedSource) -> Iterator[tuple[str, Grant]]:
                 BUILT_IN[one] if isinstance(one, str) else (one.api_version, plural(one.kind)) for one in source.kinds
             ]
             grants = tuple(Grant(at.rpartition("/")[0], name, LOOKS, source.namespace or "") for at, name in kinds)
+        case ClusterProbe():
+            pass  # every client may read /readyz and /healthz
         case _:
+            refuse_source(source, _HERE, "cluster")
             return
     for grant in grants:
         yield source.cluster, grant
@@ -90,6 +95,10 @@ def _of_rule(rule: Rule, settings: Settings) -> Iterator[tuple[str, Needs]]:
                 yield rule.seed.cluster, needed.seed(rule.seed, rule.shoot.name)
         case ZoneIsolation():
             yield rule.cluster_name, needed.zone(rule)
+        case TrafficFailover() | ClusterTaint():
+            pass  # on a load balancer, or known to the reactor's own rules alone
+        case _:
+            refuse_rule(rule, _HERE)
 
 
 def _workloads(rule: WorkloadFailover, settings: Settings) -> Iterator[Needs]:
