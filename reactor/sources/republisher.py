@@ -93,7 +93,8 @@ class Republisher(Generic[Said]):
         self._away = asyncio.Event()
         """Set while the bus has not taken the last word in time."""
         self._mistake: BaseException | None = None
-        """What a telling has raised that was left to itself, until the next one."""
+        """What a telling has raised that was left to itself: a mistake of ours, which ends the source."""
+        self._mistaken = asyncio.Event()
         self._refused = False
         self._kept = False
         """Whether what is owed is tried again."""
@@ -222,6 +223,7 @@ class Republisher(Generic[Said]):
             async with asyncio.TaskGroup() as group:
                 group.create_task(self._repeat(seen))
                 group.create_task(self._retry(seen))
+                group.create_task(self._raise_mistake())
         finally:
             self._kept = False
             forget()
@@ -259,8 +261,7 @@ class Republisher(Generic[Said]):
     async def _soon(self, entry: _Entry[Said], seen: datetime = LONG_AGO) -> None:
         """Tell it, and leave it to itself where the bus takes its time. While the bus is away it is only owed."""
         if self._mistake is not None:
-            mistake, self._mistake = self._mistake, None
-            raise mistake
+            raise self._mistake
         entry.due_at = 0
         if self._away.is_set() and self._kept:
             return
@@ -278,8 +279,14 @@ class Republisher(Generic[Said]):
             telling.add_done_callback(self._left)
 
     def _left(self, telling: asyncio.Task[None]) -> None:
-        if not telling.cancelled():
-            self._mistake = telling.exception() or self._mistake
+        if not telling.cancelled() and (mistake := telling.exception()) is not None:
+            self._mistake = mistake
+            self._mistaken.set()
+
+    async def _raise_mistake(self) -> None:
+        await self._mistaken.wait()
+        if self._mistake is not None:
+            raise self._mistake
 
     async def _told(self, entry: _Entry[Said], seen: datetime = LONG_AGO) -> None:
         entry.known_until = max(entry.known_until, seen)

@@ -288,6 +288,21 @@ async def test_what_goes_wrong_in_a_telling_that_was_left_to_itself_is_raised_by
         await standing.say("b", GONE, changed=True)
 
 
+async def test_what_goes_wrong_in_a_telling_that_was_left_to_itself_ends_the_source() -> None:
+    """At once, and not with the next word, which may never come."""
+
+    async def tell(_: Route) -> None:
+        await asyncio.sleep(0.01)
+        raise ValueError("a mistake of ours")
+
+    standing = Republisher(tell, Clock(), period_seconds=3600)
+    keeping = asyncio.create_task(standing.keep(lambda: LONG_AGO))
+    await standing.say("a", GONE, changed=True)
+    with pytest.raises(ExceptionGroup) as raised:
+        await asyncio.wait_for(keeping, 60)
+    assert raised.group_contains(ValueError, match="a mistake of ours")
+
+
 def test_what_is_asked_for_again_and_again_does_not_make_the_bus_count_as_away() -> None:
     """A secondary that many routes share is told without a pause while they fail: the others are told at once."""
     taken: dict[str, float] = {}
