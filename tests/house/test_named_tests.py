@@ -106,3 +106,8 @@ def test_every_limit_that_a_post_is_refused_at_is_in_the_table() -> None:
     operations = (TESTS.parent / "docs/operations.md").read_text("utf-8").partition("\n## Limits\n")[2]
     assert len(named) >= 9
     assert {name for name in named if name not in operations} == set()
+
+
+def test_each_folder_of_tests_is_in_a_table() -> None:
+    folders = {path.name for path in TESTS.iterdir() if path.is_dir() and path.name != "__pycache__"}
+    assert folders == {*re.findall(r"^\| `tests/(\w+)` \|", PAGE, re.MULTILINE)}

@@ -23,7 +23,7 @@ from rules.rulefile.sources import LoadedSource
 ROOT = Path(__file__).parents[2]
 HINT = "run: .venv/bin/python scripts/gen-names.py"
 PARTS = """
-__init__ model state kind checks errors base sources catalog store publisher limiter messages limits carrier
+__init__ model state kind checks errors base sources catalog store publisher limiter messages limits
 """
 """Parts that each kind or domain has: many folders may have a module of this name."""
 

@@ -2,8 +2,8 @@
 page says, and the copy does what the example is for. What is forgotten is named by a test of the house.
 
 tests/house/walks has the examples: new files whole, and lines before, after or instead of a line of a file that is
-there. Each walk copies the repository and runs its scripts: the probe's is done in `make test`, all others in
-`make prove`.
+there; `\\n` there goes on to the next line. Each walk copies the repository and runs its scripts: the probe's is done
+in `make test`, all others in `make prove`.
 """
 
 from __future__ import annotations
@@ -57,6 +57,7 @@ def changed(walk: str, root: Path) -> dict[str, str]:
             out[part["new"]] = lines
             continue
         there, line = out.get(part["file"]) or (root / part["file"]).read_text("utf-8"), f"{part['line']}\n"
+        line = line.replace(r"\n", "\n")
         assert there.count(f"\n{line}") == 1, f"{part['file']} has not once the line {line}"
         new = {"before": lines + line, "after": line + lines, "instead": lines}[part["where"]]
         out[part["file"]] = there.replace(f"\n{line}", f"\n{new}")
@@ -339,6 +340,8 @@ def test_nothing_is_forgotten_after_all_walks(copy: Path) -> None:
     for walk in WALKS:
         ran = walked(walk, copy)
     run_scripts(ran, dict.fromkeys(script for walk in WALKS for script in scripts(walk)))
+    ran("-m", "ruff", "check", "--no-cache")
+    ran("-m", "ruff", "format", "--check", "--no-cache")
     house(ran)
 
 
