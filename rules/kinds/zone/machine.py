@@ -7,7 +7,6 @@ places (`Extent`), because a record that goes away while a step is in force woul
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -70,7 +69,6 @@ FAILED = IsolationState(Phase.FAILOVER, Status.FAILED)
 BACK_PENDING = IsolationState(Phase.FAILBACK, Status.PENDING)
 BACK_RUNNING = IsolationState(Phase.FAILBACK, Status.IN_PROGRESS)
 BACK_FAILED = IsolationState(Phase.FAILBACK, Status.FAILED)
-PLACES = (NONE, PENDING, RUNNING, ABORTING, ISOLATED, FAILED, BACK_PENDING, BACK_RUNNING, BACK_FAILED)
 
 TABLE: dict[tuple[IsolationState, IsolationEvent], IsolationState] = {
     (NONE, IsolationEvent.SAME_ADDED): PENDING,
@@ -134,12 +132,3 @@ def move(
     if standing is not None and (place, event, standing) in OPENING:
         return OPENING[place, event, standing]
     return TABLE.get((place, event), place)
-
-
-def edges() -> Iterator[tuple[IsolationState, IsolationEvent, Extent, bool, IsolationState]]:
-    """Give every answer of every state: what a check of the whole table walks over."""
-    for place in PLACES:
-        for event in IsolationEvent:
-            for standing in Extent:
-                for undoing in (False, True):
-                    yield place, event, standing, undoing, move(place, event, standing=standing, undoing=undoing)

@@ -4,29 +4,44 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from rules.kinds.zone.machine import (
+    ABORTING,
+    BACK_FAILED,
     BACK_PENDING,
+    BACK_RUNNING,
     FAILED,
     ISOLATED,
     NONE,
     PENDING,
-    PLACES,
+    RUNNING,
     Extent,
     IsolationEvent,
     IsolationState,
     Phase,
     Status,
-    edges,
     move,
 )
 
 DATA = Path(__file__).parents[3] / "data"
 CASES = json.loads((DATA / "zone_transitions.json").read_text("utf-8"))["cases"]
+
+PLACES = (NONE, PENDING, RUNNING, ABORTING, ISOLATED, FAILED, BACK_PENDING, BACK_RUNNING, BACK_FAILED)
+"""Every state."""
+
+
+def edges() -> Iterator[tuple[IsolationState, IsolationEvent, Extent, bool, IsolationState]]:
+    """Every answer of every state."""
+    for at in PLACES:
+        for event in IsolationEvent:
+            for standing in Extent:
+                for undoing in (False, True):
+                    yield at, event, standing, undoing, move(at, event, standing=standing, undoing=undoing)
 
 
 def place(phase: str | None, status: str | None) -> IsolationState:
