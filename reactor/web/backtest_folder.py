@@ -21,9 +21,9 @@ from aiohttp import web
 from reactor.settings.model import Settings
 from reactor.views.rows import Row
 from rules.loader import RuleSet
-from rules.rulefile.model import Notification, TrafficFailover
+from rules.rehearsal.backtest.playable import needs_no_inventory
+from rules.rulefile.model import TrafficFailover
 from rules.rulefile.sources import AlertmanagerWebhook, PrometheusQuery
-from rules.rulefile.workload import ClusterTaint
 
 HEAD_BYTES = 262_144
 """So much of a file is read to know what it is about."""
@@ -132,7 +132,7 @@ class BacktestFolder:
 
     def _command(self, name: str, rules: RuleSet) -> str:
         rule = next((one for one in rules.rules if one.name == name), None)
-        is_played = isinstance(rule, TrafficFailover | Notification | ClusterTaint)
+        is_played = rule is not None and (isinstance(rule, TrafficFailover) or needs_no_inventory(rule))
         has_past = any(isinstance(source, PrometheusQuery | AlertmanagerWebhook) for source in rules.sources)
         if not (self._options and is_played and has_past):
             return ""

@@ -267,6 +267,40 @@ def test_what_a_rule_kind_tells_keeps_its_slot_while_it_is_in_flight(copy: Path)
     assert len([line for line in out if '"held":"MaxConcurrent"' in line]) == 2, out
 
 
+@pytest.mark.long
+def test_a_rule_kind_that_lives_of_observations_is_backtested(copy: Path) -> None:
+    """As a Notification is: nothing is said to be missing, the page offers it, and how fast it was is told."""
+    ran = walked("rule_kind", copy)
+    rules = rule_file(
+        copy,
+        "sources: [{name: q, kind: PrometheusQuery, prometheus: main, query: down, target: 'service/a/b/{c}'}]\n"
+        "rules: [{name: n, kind: Announcement, mode: Enforce, match: service/**, whenUnhealthy: It is bad.,"
+        " whenHealthy: It is good., tolerationSeconds: 5}]",
+    )
+    program = f"""
+from pathlib import Path
+from bus.messages import Health, Observation
+from reactor.web.backtest_folder import BacktestFolder
+from reactor.workbench.backtest.history_builder import unplayable
+from rules.loader import load
+from rules.rehearsal.backtest.backtester import backtest
+from rules.rehearsal.simulation import at
+
+rules = load([("{rules}", Path("{rules}").read_text())])
+said = [
+    (second, Observation(target="service/a/b/c", status=status, signal="q", observed_at=at(second)))
+    for second, status in ((0, Health.HEALTHY), (10, Health.UNHEALTHY), (100, Health.HEALTHY))
+]
+acts = backtest(rules, said, first=0, until=1000).stories["n"].acts
+print([*unplayable(rules)])
+print(BacktestFolder(None, ["--step", "1m"]).shown("n", [], rules)["backtestCommand"][:16])
+print([(act.at, act.move.value, act.reaction_seconds, act.target) for act in acts])
+"""
+    assert ran("-c", program).splitlines() == [
+        "[]", "reactor backtest", "[(15.0, 'Away', 5.0, 'service/a/b/c'), (100.0, 'Home', None, None)]",
+    ]  # fmt: skip
+
+
 def simulated(ran: Ran, copy: Path, rules: str, *targets: str, options: Sequence[str] = ()) -> list[str]:
     """The lines of `reactor simulate` for targets that are bad from second 10 on."""
     looks = ((0, "Healthy"), (10, "Unhealthy"), (100, "Unhealthy"))

@@ -17,11 +17,11 @@ from reactor.workbench.backtest.query_observations import observations
 from reactor.workbench.backtest.value_runs import ChunkResult
 from rules.kinds.traffic.route_interests import explicit_targets, named_ref
 from rules.loader import RuleSet
+from rules.rehearsal.backtest.playable import needs_no_inventory
 from rules.rehearsal.simulation import at
-from rules.rulefile.model import Notification, Rule, TrafficFailover
+from rules.rulefile.model import Rule, TrafficFailover
 from rules.rulefile.sources import AlertmanagerWebhook, PrometheusQuery, Quorum
 from rules.rulefile.targets import matches
-from rules.rulefile.workload import ClusterTaint
 
 ALERTS_SECONDS = 15.0
 """How often alerts are looked at where no option says: the shortest evaluation interval in common use."""
@@ -182,7 +182,7 @@ def unplayable(rules: RuleSet) -> Iterator[str]:
     for rule in rules.rules:
         if rule.mode == "Off":
             yield f"rule {rule.name}: mode Off, so nothing happens"
-        if isinstance(rule, Notification | ClusterTaint):
+        if needs_no_inventory(rule):
             continue
         if not isinstance(rule, TrafficFailover):
             kind = type(rule).__name__

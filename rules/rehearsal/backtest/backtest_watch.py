@@ -30,8 +30,7 @@ from rules.rehearsal.backtest.rule_story import (
     Wait,
 )
 from rules.rehearsal.simulation import Emitted, second
-from rules.rulefile.model import Notification, Rule, TrafficFailover
-from rules.rulefile.workload import ClusterTaint
+from rules.rulefile.model import Rule, TrafficFailover
 
 _COLUMN = {Health.HEALTHY: HEALTHY, Health.UNKNOWN: UNKNOWN, Health.UNHEALTHY: UNHEALTHY}
 
@@ -107,8 +106,7 @@ class BacktestWatch:
 
     def _act(self, story: RuleTimeline, action: Action, said: Emitted) -> None:
         key = (action.rule, action.object)
-        of_its_target = isinstance(story.rule, Notification | ClusterTaint)
-        target = action.object if of_its_target else self._primaries[action.rule]
+        target = self._primaries[action.rule] if isinstance(story.rule, TrafficFailover) else action.object
         seen = self._seen.get((*key, target)) if target is not None else None
         home = _home(story.rule, action, seen)
         act = Act(said.at, action, said.because, _move(home=home, was_away=key in self._away))
