@@ -17,7 +17,7 @@ from bus.topology import GROUPS
 from reactor.runtime import telemetry
 from rules.catalog import AnyRule, kind_of
 from rules.engine.groups import GroupStore
-from rules.engine.subscriptions import Key
+from rules.engine.subscriptions import RuleObject
 from rules.rulefile.model import Rule
 
 log = logging.getLogger(__name__)
@@ -41,7 +41,7 @@ class KeptRules:
         self._texts[entry.key] = entry.value
         return True
 
-    async def before(self, group_store: GroupStore, keys: Iterable[Key]) -> None:
+    async def before(self, group_store: GroupStore, keys: Iterable[RuleObject]) -> None:
         """Keep what these groups will need, before they are stored. Raises Unavailable."""
         for rule in self._needed(group_store, keys):
             key, text = self._key(rule.name), rule.model_dump_json(by_alias=True, exclude_unset=True).encode()
@@ -59,7 +59,7 @@ class KeptRules:
             await self._store.delete(key, revision=None)
             del self._texts[key]
 
-    def _needed(self, group_store: GroupStore, keys: Iterable[Key]) -> Iterable[Rule]:
+    def _needed(self, group_store: GroupStore, keys: Iterable[RuleObject]) -> Iterable[Rule]:
         for key in keys:
             if not _is_kept(group_store, key):
                 continue
@@ -72,7 +72,7 @@ class KeptRules:
         return subjects.kept_rule(self._number, rule)
 
 
-def _is_kept(group_store: GroupStore, key: Key) -> bool:
+def _is_kept(group_store: GroupStore, key: RuleObject) -> bool:
     rule, group = group_store.rules.get(key[0]), group_store.groups.get(key)
     return rule is not None and group is not None and kind_of(rule).keeps(group)
 

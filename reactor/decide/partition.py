@@ -46,7 +46,7 @@ from rules.core.reasons import Held
 from rules.engine.decide import Decision
 from rules.engine.groups import GroupStore
 from rules.engine.routing import Routing
-from rules.engine.subscriptions import Key
+from rules.engine.subscriptions import RuleObject
 from rules.kinds.quorum.kind import QuorumRule, judge_of
 
 log = logging.getLogger(__name__)
@@ -419,5 +419,5 @@ class Partition:
         await self._records.checkpoint(self.group_store, self._position, self._chain.head)
 
 
-def _key(decision: Decision) -> Key:
+def _key(decision: Decision) -> RuleObject:
     return decision.group.rule, decision.group.object

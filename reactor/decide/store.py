@@ -25,7 +25,7 @@ from reactor.runtime.slices import sliced
 from rules.core.group import Group
 from rules.engine.group_codec import dump, load
 from rules.engine.groups import GroupStore
-from rules.engine.subscriptions import Key
+from rules.engine.subscriptions import RuleObject
 
 log = logging.getLogger(__name__)
 
@@ -46,7 +46,7 @@ class PartitionStore:
         self._kept = KeptRules(self._store, number)
         self._owner = owner
         self._revisions: dict[str, int] = {}
-        self._dirty: set[Key] = set()
+        self._dirty: set[RuleObject] = set()
         self._news = False
         self._saved_position = 0
         self._saved_rules = ""
@@ -102,7 +102,7 @@ class PartitionStore:
         self._of_stream, self._saved_rules = found.stream, found.rules
         self._later = found.later
 
-    def changed(self, keys: Iterable[Key], *, news: bool = True) -> None:
+    def changed(self, keys: Iterable[RuleObject], *, news: bool = True) -> None:
         """These are to be written with the next checkpoint. `news`: soon; else what was heard only moved dates on."""
         keys = list(keys)
         self._dirty.update(keys)
@@ -113,7 +113,7 @@ class PartitionStore:
         news = self._news or audited != self.audited or bool(position and self.other_rules)
         return news, bool(self._dirty)
 
-    async def save(self, group_store: GroupStore, keys: Sequence[Key]) -> None:
+    async def save(self, group_store: GroupStore, keys: Sequence[RuleObject]) -> None:
         """Write these groups by compare-and-set. Raises Lost where another owner has written."""
         await self._kept.before(group_store, keys)
         writes = []
@@ -159,7 +159,7 @@ class PartitionStore:
         if entry.revision != self._revisions[self._position_key]:
             raise OwnershipLost(f"partition {self._number} was taken over while this process was stopped")
 
-    def _key(self, key: Key) -> str:
+    def _key(self, key: RuleObject) -> str:
         return subjects.group(self._number, *key)
 
     @property

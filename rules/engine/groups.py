@@ -35,7 +35,7 @@ from rules.engine.outbox import same
 from rules.engine.pauses import PAUSES, Pauses, paused_by
 from rules.engine.retention import as_it_counts, covers, mended
 from rules.engine.routing import Routing, scope_of
-from rules.engine.subscriptions import Key, Subscriptions
+from rules.engine.subscriptions import RuleObject, Subscriptions
 from rules.rulefile.model import Rule
 from rules.rulefile.targets import matches
 
@@ -53,21 +53,21 @@ class GroupStore:
         """`mine(rule, scope)`: whether the groups of this address belong into this book."""
         self._routing = routing
         self._mine = mine
-        self._groups: dict[Key, Group] = {}
-        self._of_rule: dict[str, set[Key]] = defaultdict(set)
+        self._groups: dict[RuleObject, Group] = {}
+        self._of_rule: dict[str, set[RuleObject]] = defaultdict(set)
         self._rules_of: dict[str, frozenset[str]] = {}
         """By object, the rules that have a group of it."""
         self._same_rules: dict[frozenset[str], frozenset[str]] = {}
         """Each such set once: ten thousand objects of one rule share it."""
         self._watching = Subscriptions(routing)
-        self._alarms: list[tuple[datetime, Key]] = []
-        self._lacking: set[Key] = set()
+        self._alarms: list[tuple[datetime, RuleObject]] = []
+        self._lacking: set[RuleObject] = set()
         """Groups that wait for a look."""
         self.reader = ALWAYS
         """Who reads the facts, as it is now; a live process sets it, a rehearsal does not."""
         self._seen: dict[str, tuple[Rule, Rule]] = {}
         """By name, each rule as it was loaded, and with what clocks differ by: the same one for all of its groups."""
-        self.dropped: set[Key] = set()
+        self.dropped: set[RuleObject] = set()
         """Groups that are no more; the process that stores groups deletes them, and clears this."""
         groups = list(groups)
         self._pauses = Pauses(group for group in groups if group.rule == PAUSES)
@@ -93,7 +93,7 @@ class GroupStore:
                 self._open(name, object_)
 
     @property
-    def groups(self) -> Mapping[Key, Group]:
+    def groups(self) -> Mapping[RuleObject, Group]:
         """All groups, by rule and object."""
         return self._groups
 
@@ -102,7 +102,7 @@ class GroupStore:
         """All rules that it decides by, those that the reactor makes itself included."""
         return self._routing.rules
 
-    def stored(self, key: Key) -> Group:
+    def stored(self, key: RuleObject) -> Group:
         """Give what is to be stored under this key: a group, or a pause."""
         return self._pauses.group(key[1]) if key[0] == PAUSES else self._groups[key]
 
@@ -148,7 +148,7 @@ class GroupStore:
         `positions`: each fact's place in its stream; a group that was stored at that place or a later one has had it.
         `known`: whether all is known that came in before `now`; otherwise these groups wait for the next `ring`.
         """
-        touched: dict[Key, list[Fact]] = defaultdict(list)
+        touched: dict[RuleObject, list[Fact]] = defaultdict(list)
         placed = list(zip(facts, positions or [0] * len(facts), strict=True))
         pauses: list[Decision] = []
         # These last: a group that opens with its inventory then finds all that was heard in the same instant.
@@ -166,7 +166,7 @@ class GroupStore:
     def fire_due(self, now: datetime, *, at_most: int = sys.maxsize) -> list[Decision]:
         """Decide for every group whose deadline has passed, or for `at_most` of them, the earliest first."""
         self.dropped |= self._pauses.end(now)
-        due: dict[Key, list[Fact]] = {}
+        due: dict[RuleObject, list[Fact]] = {}
         while len(due) < at_most and (at := self.next_alarm()) is not None and at <= now:
             due[heapq.heappop(self._alarms)[1]] = []
         return self._decide_all(due, now, 0)
@@ -195,7 +195,7 @@ class GroupStore:
             return Confirmation(wanted=False, detail="the rule no longer wants it")
         return confirmed(known, group, shared_group, act, since, now, self.reader)
 
-    def ask(self, key: Key, since: datetime, now: datetime) -> list[Lack]:
+    def ask(self, key: RuleObject, since: datetime, now: datetime) -> list[Lack]:
         """Have a group say its judgement by looks from `since` or later; gives the looks that it lacks."""
         group = self._groups.get(key)
         if group is None:
@@ -215,7 +215,7 @@ class GroupStore:
         return decisions
 
     def _decide_all(
-        self, touched: dict[Key, list[Fact]], now: datetime, position: int, *, known: bool = True
+        self, touched: dict[RuleObject, list[Fact]], now: datetime, position: int, *, known: bool = True
     ) -> list[Decision]:
         """Decide for these groups; a shared group first, and where it has changed, for all that go by it."""
         decisions = []
@@ -230,10 +230,10 @@ class GroupStore:
         rest = [self._decide(key, touched[key], now, position, known=known) for key in sorted(touched)]
         return [*decisions, *rest]
 
-    def _kind_of(self, key: Key) -> RuleKind[Any, Any]:
+    def _kind_of(self, key: RuleObject) -> RuleKind[Any, Any]:
         return kind_of(self._routing.rules[key[0]])
 
-    def _decide(self, key: Key, facts: Sequence[Fact], now: datetime, position: int, *, known: bool) -> Decision:
+    def _decide(self, key: RuleObject, facts: Sequence[Fact], now: datetime, position: int, *, known: bool) -> Decision:
         group, shared_group = self._groups[key], self._shared_group(key)
         rule, guards = self._rule(key[0]), self._routing.guards_of(key[0])
         decision = decide(
@@ -255,7 +255,7 @@ class GroupStore:
             self._seen[name] = rule, seen
         return seen
 
-    def _shared_group(self, key: Key) -> Group | None:
+    def _shared_group(self, key: RuleObject) -> Group | None:
         shared_object = self._kind_of(key).shared_object
         return (
             self._groups.get((key[0], shared_object)) if shared_object is not None and shared_object != key[1] else None
@@ -285,7 +285,7 @@ class GroupStore:
         else:
             del self._rules_of[object_]
 
-    def _concerned(self, fact: Fact) -> Iterator[Key]:
+    def _concerned(self, fact: Fact) -> Iterator[RuleObject]:
         match fact:
             case Observation():  # first: nearly all are, and to look for another class costs more than to find it
                 yield from self._watching.heard(fact)
@@ -323,7 +323,7 @@ class GroupStore:
     def _open(self, rule: str, object_: str) -> None:
         self._keep(paused_by(new_group(self._routing.rules[rule], object_), self._pauses.of(rule)))
 
-    def _drop(self, key: Key) -> None:
+    def _drop(self, key: RuleObject) -> None:
         if self._groups.pop(key, None) is not None:
             self._of_rule[key[0]].discard(key)
             self._have_rules(key[1], self._rules_of[key[1]] - {key[0]})
@@ -332,5 +332,5 @@ class GroupStore:
             self._watching.forget(key)
 
 
-def _key(group: Group) -> Key:
+def _key(group: Group) -> RuleObject:
     return group.rule, group.object

@@ -9,7 +9,7 @@ from rules.core.group import Group
 from rules.engine.known_kinds import kind_of
 from rules.engine.routing import Routing
 
-Key = tuple[str, str]
+RuleObject = tuple[str, str]
 """Rule and object."""
 HEARD_MAX = 100_000
 """How many targets' last observations are kept for groups that may still appear."""
@@ -20,13 +20,13 @@ class Subscriptions:
 
     def __init__(self, routing: Routing) -> None:
         self._routing = routing
-        self._watchers: dict[str, set[Key]] = defaultdict(set)
-        self._targets: dict[Key, frozenset[str]] = {}
+        self._watchers: dict[str, set[RuleObject]] = defaultdict(set)
+        self._targets: dict[RuleObject, frozenset[str]] = {}
         self._heard: dict[str, dict[str, Observation]] = {}
         self._may_gain = any(kind_of(rule).subscribing for rule in routing.rules.values())
         """Whether a group may come to listen to more; else what was heard before is not needed: 1.5 kB a target."""
 
-    def heard(self, fact: Observation) -> list[Key]:
+    def heard(self, fact: Observation) -> list[RuleObject]:
         """Keep what was said, and give the groups that listen to it."""
         if self._may_gain and (fact.target in self._heard or len(self._heard) < HEARD_MAX):
             said = self._heard.setdefault(fact.target, {})
@@ -48,16 +48,16 @@ class Subscriptions:
             self._watchers[target].add(key)
         self._targets[key] = targets
 
-    def forget(self, key: Key) -> None:
+    def forget(self, key: RuleObject) -> None:
         """The group is no more."""
         for target in self._targets.pop(key, ()):
             self._watchers[target].discard(key)
 
-    def earlier(self, key: Key, fact: Fact) -> list[Observation]:
+    def earlier(self, key: RuleObject, fact: Fact) -> list[Observation]:
         """What was observed of targets that the group has (again) while it did not listen to them."""
         return [one for target in sorted(self.gained(key, fact)) for one in self._heard.get(target, {}).values()]
 
-    def gained(self, key: Key, fact: Fact) -> frozenset[str]:
+    def gained(self, key: RuleObject, fact: Fact) -> frozenset[str]:
         """The targets that this group has to listen to from now on, and did not before."""
         rule = self._routing.rules[key[0]]
         return kind_of(rule).subscribes(rule, key[1], fact) - self._targets.get(key, frozenset())

@@ -18,7 +18,7 @@ from rules.kinds.workload.karmada_room import LeavingCopy, Limits, taken_back
 from rules.kinds.workload.state import UNHEARD, WorkloadGroup
 from rules.rulefile.workload import Policy, WorkloadFailover
 
-Key = tuple[str, str, str]
+LeftCluster = tuple[str, str, str]
 """Rule, object and the cluster that is left."""
 
 
@@ -27,7 +27,7 @@ class RehearsedKarmada:
 
     def __init__(self, group_store: GroupStore) -> None:
         self._group_store = group_store
-        self._before: dict[Key, tuple[str, ...]] = {}
+        self._before: dict[LeftCluster, tuple[str, ...]] = {}
         """Where the copies were when a cluster was left."""
         self._labels: dict[str, Mapping[str, str]] = {}
         """Those of each workload: a rule that selects by them has to find them on its copies."""

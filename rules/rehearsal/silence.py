@@ -19,7 +19,7 @@ from bus.messages.base import MessagePart, Name
 from rules.rehearsal.timeline import at, second
 
 TimedFact = tuple[float, Fact]
-Words = Sequence[tuple[float, Observation]]
+TimedObservations = Sequence[tuple[float, Observation]]
 ALL = "*"
 SECONDS_MAX = 10 * 366 * 86_400
 _TICK = timedelta(microseconds=1)
@@ -84,7 +84,7 @@ class _Signal:
         self._since = at(0)
         """Since when it has been as the last word says, without a break."""
 
-    def heard(self, words: Words) -> Iterator[tuple[float, Observation]]:
+    def heard(self, words: TimedObservations) -> Iterator[tuple[float, Observation]]:
         """Give its words with the second in which each is heard, and what is published when silences end."""
         ends = {gap.last: False for gap in self._gaps} | {gap.last: True for gap in self._unseen}
         left = list(words)

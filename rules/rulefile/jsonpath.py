@@ -58,7 +58,7 @@ class Walk:
         return value
 
 
-Step = Callable[[Any, Walk], Iterator[Any]]
+PathStep = Callable[[Any, Walk], Iterator[Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ class JsonPath:
     """A path that was read."""
 
     text: str
-    steps: tuple[Step, ...]
+    steps: tuple[PathStep, ...]
 
     def text_of(self, value: object) -> str:
         """Give the value at the path, as text; several values with a space between. Raises NoValue."""
@@ -95,7 +95,7 @@ def read(text: str) -> JsonPath:
     if inner.startswith("{") and inner.endswith("}"):
         inner = inner[1:-1].strip()
     inner = inner.removeprefix("$").removeprefix("@")
-    steps: list[Step] = []
+    steps: list[PathStep] = []
     at = 0
     while at < len(inner):
         token = _TOKENS.match(inner, at)
@@ -107,7 +107,7 @@ def read(text: str) -> JsonPath:
     return JsonPath(text, tuple(steps))
 
 
-def _step(token: re.Match[str]) -> Step:
+def _step(token: re.Match[str]) -> PathStep:
     kind, given = token.lastgroup, token.groupdict()
     match kind:
         case "field":
@@ -127,7 +127,7 @@ def _step(token: re.Match[str]) -> Step:
             return _filter(read(given["left"]), given["is"], given["right"])
 
 
-def _field(name: str) -> Step:
+def _field(name: str) -> PathStep:
     def step(value: object, _: Walk) -> Iterator[Any]:
         if not isinstance(value, dict) or name not in value:
             raise NoValue(f"there is no {name}")
@@ -136,7 +136,7 @@ def _field(name: str) -> Step:
     return step
 
 
-def _index(place: int) -> Step:
+def _index(place: int) -> PathStep:
     def step(value: object, _: Walk) -> Iterator[Any]:
         items = _list(value)
         if not -len(items) <= place < len(items):
@@ -150,7 +150,7 @@ def _all(value: object, _: Walk) -> Iterator[Any]:
     yield from value.values() if isinstance(value, dict) else _list(value)
 
 
-def _deep(name: str) -> Step:
+def _deep(name: str) -> PathStep:
     def step(value: object, walk: Walk) -> Iterator[Any]:
         ahead = [value]  # not by recursion: an object may be deeper than Python's stack
         while ahead:
@@ -162,7 +162,7 @@ def _deep(name: str) -> Step:
     return step
 
 
-def _filter(left: JsonPath, compare: str | None, right: str | None) -> Step:
+def _filter(left: JsonPath, compare: str | None, right: str | None) -> PathStep:
     try:
         wanted = json.loads(f'"{right[1:-1]}"' if right and right[0] == "'" else right or "null")
     except ValueError as error:

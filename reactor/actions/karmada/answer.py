@@ -25,7 +25,7 @@ LOOK_SECONDS = (0.05, 0.5)
 """The first pause between two looks, and the longest."""
 IN_PROGRESS = "InProgress"
 
-Read = Callable[[], Awaitable[JsonObject]]
+ReadBinding = Callable[[], Awaitable[JsonObject]]
 
 
 def answered(binding: JsonObject) -> bool:
@@ -43,7 +43,7 @@ def refusal(binding: JsonObject) -> str:
     return ": ".join(text for text in (found.get("reason"), found.get("message")) if text) or "no reason given"
 
 
-async def answer(read: Read, before: JsonObject, clock: Clock) -> JsonObject:
+async def answer(read: ReadBinding, before: JsonObject, clock: Clock) -> JsonObject:
     """Wait until the scheduler has answered and give the binding. `before`: the binding before our write.
 
     Raises Declined (SchedulerRefused, InProgress, SchedulerSilent), and as `read` does.

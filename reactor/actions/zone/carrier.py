@@ -39,14 +39,14 @@ from reactor.runtime.errors import ReactorError, SettingsError
 
 _log = logging.getLogger(__name__)
 
-Step = Callable[[KubeApi, IsolationContext], Awaitable[Stands]]
+TakeStep = Callable[[KubeApi, IsolationContext], Awaitable[Stands]]
 
 
 async def _nothing(_: KubeApi, isolation: IsolationContext) -> Stands:
     return Stands(wrote=False, detail=f"{isolation.action.step} leaves nothing to undo")
 
 
-STEPS: Mapping[tuple[str, bool], Step] = {
+STEPS: Mapping[tuple[str, bool], TakeStep] = {
     ("Fence", False): fence.fence, ("Fence", True): fence.unfence,
     ("ShiftTraffic", False): shift_traffic.shift, ("ShiftTraffic", True): shift_traffic.give_back,
     ("Evacuate", False): evacuate, ("Evacuate", True): force.take_back,

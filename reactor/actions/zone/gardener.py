@@ -22,7 +22,7 @@ from reactor.actions.zone.zone_nodes import drop, put_note
 from reactor.clients.kubernetes_port import JsonObject, KubeApi, NotFound
 from rules.kinds.zone.plan import ANNOTATION_REMOVED
 
-Step = Callable[[IsolationContext], Awaitable[Stands]]
+TakeGardenStep = Callable[[IsolationContext], Awaitable[Stands]]
 
 
 async def ask(isolation: IsolationContext) -> Stands:
@@ -94,7 +94,7 @@ async def _give_back(isolation: IsolationContext) -> Stands:
     return await shift_traffic.give_back(await isolation.world.clusters(isolation.action.cluster), isolation)
 
 
-def _while_asked(step: Step) -> Step:
+def _while_asked(step: TakeGardenStep) -> TakeGardenStep:
     """The step, unless the Shoot is being deleted (then what is cut is opened), or a person took the annotation away.
 
     Raises Declined (ShootDeleted, AnnotationRemoved): nothing more is isolated.
@@ -119,7 +119,7 @@ async def _nothing(isolation: IsolationContext) -> Stands:
     return Stands(wrote=False, detail=f"{isolation.action.step} leaves nothing to undo: pods are never moved back")
 
 
-STEPS: Mapping[tuple[str, bool], Step] = {
+STEPS: Mapping[tuple[str, bool], TakeGardenStep] = {
     ("Fence", False): _while_asked(ask), ("Fence", True): end,
     ("ShiftTraffic", False): _while_asked(_shift), ("ShiftTraffic", True): _give_back,
     ("Evacuate", False): _while_asked(empty), ("Evacuate", True): _nothing,

@@ -24,7 +24,7 @@ REJECTED_SECONDS = 3_600.0
 """As `reactor reject` without --for."""
 EFFECT_SECONDS = 10.0
 LOOK_SECONDS = 0.2
-Seen = Callable[[], str | None]
+SeenDetail = Callable[[], str | None]
 
 
 async def carry_out(wanted: TypedCommand, watched: Watched, by: str, say: Callable[[str], None]) -> None:
@@ -60,7 +60,7 @@ def made(wanted: TypedCommand, by: str, at: datetime) -> AnyCommand:
     return Approve(**words) if wanted.verb is Verb.APPROVE else Reject(**words, for_seconds=REJECTED_SECONDS)
 
 
-def _seen(wanted: TypedCommand, watched: Watched, command: AnyCommand, at: datetime) -> Seen:
+def _seen(wanted: TypedCommand, watched: Watched, command: AnyCommand, at: datetime) -> SeenDetail:
     def groups() -> Any:
         return watched.groups
 

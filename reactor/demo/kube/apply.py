@@ -15,7 +15,7 @@ from reactor.demo.kube.errors import StatusError
 from reactor.demo.kube.lists import Names, Shapes
 from reactor.demo.kube.managed_fields import (
     Leaves,
-    Path,
+    ManagedPath,
     decode_fields,
     drop,
     encode_fields,
@@ -44,7 +44,7 @@ class Manager:
             return False
         return self.operation == "Apply" or entry["apiVersion"] == self.api_version
 
-    def entry(self, paths: set[Path], time: str) -> JsonObject:
+    def entry(self, paths: set[ManagedPath], time: str) -> JsonObject:
         written: JsonObject = {
             "manager": self.name,
             "operation": self.operation,
@@ -75,8 +75,8 @@ def with_owners(
     entries: Sequence[JsonObject],
     manager: Manager,
     *,
-    taken: set[Path],
-    lost: set[Path],
+    taken: set[ManagedPath],
+    lost: set[ManagedPath],
     time: str,
     only_taken: bool = False,
 ) -> JsonObject:
@@ -134,7 +134,7 @@ def applied(
 
 def _conflicts(
     now: Leaves, want: Leaves, entries: Sequence[JsonObject], manager: Manager
-) -> list[tuple[JsonObject, Path]]:
+) -> list[tuple[JsonObject, ManagedPath]]:
     # An empty map asks for no more than to be there: it does not clear what others keep in it.
     there = {path[:length] for path in now for length in range(1, len(path) + 1)}
     changed = {
@@ -148,7 +148,7 @@ def _conflicts(
     ]
 
 
-def _refused(conflicts: Sequence[tuple[JsonObject, Path]]) -> StatusError:
+def _refused(conflicts: Sequence[tuple[JsonObject, ManagedPath]]) -> StatusError:
     def holder(entry: JsonObject) -> str:
         part = f' with subresource "{entry["subresource"]}"' if entry.get("subresource") else ""
         # An applier is the same manager in every API version, so upstream leaves its version out.

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from reactor.demo.kube.crds import Catalog
 from reactor.demo.kube.errors import StatusError, bad_request, method_not_allowed, no_such_path
-from reactor.demo.kube.objects import Key
+from reactor.demo.kube.objects import NamespacedName
 from reactor.demo.kube.resources import Resource
 
 _ON_OBJECT = {"GET": "get", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
@@ -30,7 +30,7 @@ class ApiRequest:
     agent: str = "emulator"
 
     @property
-    def key(self) -> Key:
+    def key(self) -> NamespacedName:
         return self.namespace, self.name
 
     def on(self, namespace: str, name: str, *, verb: str) -> ApiRequest:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from reactor.demo.kube.admission_checks import check_preconditions
-from reactor.demo.kube.objects import JsonObject, Key, rfc3339
+from reactor.demo.kube.objects import JsonObject, NamespacedName, rfc3339
 from reactor.demo.kube.store import Revision
 from reactor.demo.kube.writes import WriteResult, live_revision
 
@@ -38,7 +38,7 @@ def delete(cluster: EmulatedState, call: ApiRequest, body: Any) -> WriteResult:
     return WriteResult(200, marked, before=live, after=marked, effective=True)
 
 
-def remove(cluster: EmulatedState, call: ApiRequest, key: Key) -> Revision:
+def remove(cluster: EmulatedState, call: ApiRequest, key: NamespacedName) -> Revision:
     """Take an object out of the store, with everything that lives only through it."""
     last = cluster.store.remove(call.resource, key)
     if call.resource.kind == "Namespace":

@@ -98,14 +98,14 @@ class TruncateWatch:
 
 
 WatchEffect = EndWatch | CutWatch | FailWatch | TruncateWatch
-Effect = StatusFault | Html | Forbid | Hang | Reset | Delay | LoseAnswer | Stale | Empty | WatchEffect
+FaultEffect = StatusFault | Html | Forbid | Hang | Reset | Delay | LoseAnswer | Stale | Empty | WatchEffect
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
     """An effect and the calls it befalls; what is left empty matches everything."""
 
-    effect: Effect
+    effect: FaultEffect
     verb: str = ""
     """A verb of RBAC (get, list, watch, create, ...), or `read` or `write` for all of that sort."""
     resource: str = ""
@@ -174,11 +174,11 @@ class Faults:
         """Tell whether this call would be forbidden, without its counting as one."""
         return any(isinstance(one.fault.effect, Forbid) and one.fault.befalls(call) for one in self._handles)
 
-    def meet(self, call: ApiRequest | None) -> list[Effect]:
+    def meet(self, call: ApiRequest | None) -> list[FaultEffect]:
         """Give what befalls this call: delays, staleness, emptiness, and at most one effect that decides its answer."""
         return list(self._meet(call))
 
-    def _meet(self, call: ApiRequest | None) -> Iterator[Effect]:
+    def _meet(self, call: ApiRequest | None) -> Iterator[FaultEffect]:
         decided = False
         for handle in tuple(self._handles):
             effect = handle.fault.effect

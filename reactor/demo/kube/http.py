@@ -16,7 +16,7 @@ from reactor.demo.kube.call import WRITES, ApiRequest, parse
 from reactor.demo.kube.cluster import EmulatedCluster
 from reactor.demo.kube.discovery import discover, version
 from reactor.demo.kube.errors import StatusError, bad_request, no_such_path, unauthorized, unsupported_media_type
-from reactor.demo.kube.faults import Effect, Empty, Stale, WatchEffect
+from reactor.demo.kube.faults import Empty, FaultEffect, Stale, WatchEffect
 from reactor.demo.kube.mishaps import answer_json, instead, lost, refused, wait
 from reactor.demo.kube.objects import encode
 from reactor.demo.kube.openapi import openapi
@@ -99,7 +99,7 @@ async def _body(request: web.BaseRequest) -> Any:
 
 
 async def _write(
-    cluster: EmulatedCluster, call: ApiRequest, body: Any, request: web.BaseRequest, effects: list[Effect]
+    cluster: EmulatedCluster, call: ApiRequest, body: Any, request: web.BaseRequest, effects: list[FaultEffect]
 ) -> web.StreamResponse:
     await wait(effects)
     try:
@@ -122,7 +122,9 @@ def _written(call: ApiRequest, done: WriteResult) -> web.Response:
     return answer
 
 
-def _read(cluster: EmulatedCluster, call: ApiRequest, request: web.BaseRequest, effects: list[Effect]) -> web.Response:
+def _read(
+    cluster: EmulatedCluster, call: ApiRequest, request: web.BaseRequest, effects: list[FaultEffect]
+) -> web.Response:
     stale = next((one.resource_version for one in effects if isinstance(one, Stale)), None)
     table = wants_table(request.headers.get("Accept", ""))
     if call.verb == "list":
@@ -137,7 +139,7 @@ def _read(cluster: EmulatedCluster, call: ApiRequest, request: web.BaseRequest, 
 
 
 async def _watch(
-    cluster: EmulatedCluster, call: ApiRequest, request: web.BaseRequest, effects: list[Effect]
+    cluster: EmulatedCluster, call: ApiRequest, request: web.BaseRequest, effects: list[FaultEffect]
 ) -> web.StreamResponse:
     def plain(revision: Revision) -> bytes:
         return revision.encoded(call.resource)

@@ -14,8 +14,8 @@ from typing import Any
 from reactor.demo.kube.lists import Names, Shapes
 from reactor.demo.kube.objects import JsonObject
 
-Path = tuple[str, ...]
-Leaves = dict[Path, Any]
+ManagedPath = tuple[str, ...]
+Leaves = dict[ManagedPath, Any]
 MEMBER = object()
 """The value of a leaf that only says: this item is in the list."""
 
@@ -38,7 +38,7 @@ def leaves(value: JsonObject, shapes: Shapes, *, status: bool) -> Leaves:
     return dict(_walk(owned, (), (), shapes)) if owned else {}
 
 
-def _walk(value: Any, path: Path, names: Names, shapes: Shapes) -> Iterator[tuple[Path, Any]]:
+def _walk(value: Any, path: ManagedPath, names: Names, shapes: Shapes) -> Iterator[tuple[ManagedPath, Any]]:
     if isinstance(value, dict) and value and not shapes(names).whole:
         for name, inner in value.items():
             yield from _walk(inner, (*path, f"f:{name}"), (*names, name), shapes)
@@ -64,7 +64,7 @@ def item_step(item: JsonObject, keys: Names) -> str:
     return "k:" + json.dumps(named, separators=(",", ":"))
 
 
-def encode_fields(paths: set[Path]) -> JsonObject:
+def encode_fields(paths: set[ManagedPath]) -> JsonObject:
     """Write a set of paths as FieldsV1."""
     root: JsonObject = {}
     for path in sorted(paths):
@@ -76,9 +76,9 @@ def encode_fields(paths: set[Path]) -> JsonObject:
     return root
 
 
-def decode_fields(fields: JsonObject, path: Path = ()) -> set[Path]:
+def decode_fields(fields: JsonObject, path: ManagedPath = ()) -> set[ManagedPath]:
     """Read FieldsV1 back."""
-    found: set[Path] = set()
+    found: set[ManagedPath] = set()
     for step, inner in fields.items():
         if step == ".":
             found.add(path)
@@ -89,7 +89,7 @@ def decode_fields(fields: JsonObject, path: Path = ()) -> set[Path]:
     return found
 
 
-def readable(path: Path) -> str:
+def readable(path: ManagedPath) -> str:
     """Write a path as conflict messages do: `.spec.containers[name="web"].image`."""
     text = ""
     for step in path:
@@ -101,7 +101,7 @@ def readable(path: Path) -> str:
     return text
 
 
-def drop(value: Any, path: Path) -> Any:
+def drop(value: Any, path: ManagedPath) -> Any:
     """Give the value without what is at this path, and without the maps and lists that are empty then."""
     if not path:
         return value

@@ -9,7 +9,7 @@ from aiohttp import web
 from reactor.demo.kube.broken_connection import reset
 from reactor.demo.kube.call import ApiRequest
 from reactor.demo.kube.errors import StatusError, forbidden
-from reactor.demo.kube.faults import Delay, Effect, Forbid, Hang, Html, LoseAnswer, Reset, StatusFault
+from reactor.demo.kube.faults import Delay, FaultEffect, Forbid, Hang, Html, LoseAnswer, Reset, StatusFault
 from reactor.demo.kube.objects import JsonObject, encode
 
 _PAGE = "<html>\n<head><title>{0} Bad Gateway</title></head>\n<body><h1>{0} Bad Gateway</h1></body>\n</html>\n"
@@ -31,7 +31,7 @@ def refused(error: StatusError) -> web.Response:
 
 
 async def instead(
-    effects: list[Effect], call: ApiRequest | None, request: web.BaseRequest
+    effects: list[FaultEffect], call: ApiRequest | None, request: web.BaseRequest
 ) -> web.StreamResponse | None:
     """Give the answer of a fault that keeps the request from being carried out."""
     for effect in effects:
@@ -53,13 +53,13 @@ async def instead(
     return None
 
 
-async def wait(effects: list[Effect], *, late: bool = False) -> None:
+async def wait(effects: list[FaultEffect], *, late: bool = False) -> None:
     seconds = sum(one.seconds for one in effects if isinstance(one, Delay) and one.answered_late is late)
     if seconds:
         await asyncio.sleep(seconds)
 
 
-def lost(effects: list[Effect], request: web.BaseRequest) -> web.Response | None:
+def lost(effects: list[FaultEffect], request: web.BaseRequest) -> web.Response | None:
     if not any(isinstance(one, LoseAnswer) for one in effects):
         return None
     reset(request)

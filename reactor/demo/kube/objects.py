@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import Any
 
 JsonObject = dict[str, Any]
-Key = tuple[str, str]
+NamespacedName = tuple[str, str]
 """Namespace ("" for cluster-scoped objects) and name."""
 
 
@@ -49,7 +49,7 @@ def without(value: JsonObject, *names: str) -> JsonObject:
     return {name: inner for name, inner in value.items() if name not in names}
 
 
-def key_of(value: JsonObject) -> Key:
+def key_of(value: JsonObject) -> NamespacedName:
     """Give the key under which the store keeps this object."""
     metadata = value["metadata"]
     return metadata.get("namespace", ""), metadata["name"]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from reactor.demo.kube.errors import StatusError, bad_request, expired, not_found, too_new
 from reactor.demo.kube.object_selectors import parse_filter
-from reactor.demo.kube.objects import JsonObject, Key, encode
+from reactor.demo.kube.objects import JsonObject, NamespacedName, encode
 from reactor.demo.kube.store import Revision
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def get(cluster: EmulatedState, call: ApiRequest, *, stale: int | None = None) -
 def list_page(cluster: EmulatedState, call: ApiRequest, *, stale: int | None = None) -> Page:
     """Give a list or one page of it, ordered by namespace and name as etcd orders its keys."""
     token, limit = call.query.get("continue", ""), call.number("limit")
-    start: Key = ("", "")
+    start: NamespacedName = ("", "")
     if token:
         if call.query.get("resourceVersion", "0") not in ("", "0"):
             raise bad_request("specifying resource version is not allowed when using continue")
@@ -68,7 +68,7 @@ def encoded(page: Page, call: ApiRequest) -> bytes:
     return encode(head)[:-1] + b',"items":[' + b",".join(one.encoded(resource) for one in page.items) + b"]}\n"
 
 
-def _objects(cluster: EmulatedState, call: ApiRequest, stale: int | None) -> tuple[int, dict[Key, Revision]]:
+def _objects(cluster: EmulatedState, call: ApiRequest, stale: int | None) -> tuple[int, dict[NamespacedName, Revision]]:
     asked, match = call.number("resourceVersion"), call.query.get("resourceVersionMatch", "")
     if match and not call.query.get("resourceVersion"):
         raise bad_request("resourceVersionMatch is forbidden unless resourceVersion is provided")
@@ -78,13 +78,13 @@ def _objects(cluster: EmulatedState, call: ApiRequest, stale: int | None) -> tup
     return cluster.store.version if stale is None else stale, _view(cluster, call, stale)
 
 
-def _view(cluster: EmulatedState, call: ApiRequest, stale: int | None) -> dict[Key, Revision]:
+def _view(cluster: EmulatedState, call: ApiRequest, stale: int | None) -> dict[NamespacedName, Revision]:
     collection = cluster.store.collection(call.resource)
     # Staleness is a fault we play, so it goes back as far as history allows instead of failing.
     return collection.objects if stale is None else collection.as_of(max(stale, collection.compacted))
 
 
-def _exact(cluster: EmulatedState, call: ApiRequest, version: int, too_old: str) -> dict[Key, Revision]:
+def _exact(cluster: EmulatedState, call: ApiRequest, version: int, too_old: str) -> dict[NamespacedName, Revision]:
     try:
         return cluster.store.collection(call.resource).as_of(version)
     except StatusError as forgotten:
@@ -96,11 +96,11 @@ def _not_newer(asked: int, newest: int) -> None:
         raise too_new(asked, newest)
 
 
-def _write_token(version: int, last: Key) -> str:
+def _write_token(version: int, last: NamespacedName) -> str:
     return base64.urlsafe_b64encode(encode({"v": "meta.k8s.io/v1", "rv": version, "start": last})).decode().rstrip("=")
 
 
-def _read_token(token: str) -> tuple[int, Key]:
+def _read_token(token: str) -> tuple[int, NamespacedName]:
     try:
         read = json.loads(base64.urlsafe_b64decode(token + "=" * (-len(token) % 4)))
         namespace, name = read["start"]

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from reactor.demo.kube.errors import too_old
-from reactor.demo.kube.objects import JsonObject, Key, encode, key_of
+from reactor.demo.kube.objects import JsonObject, NamespacedName, encode, key_of
 from reactor.demo.kube.resources import Resource
 
 
@@ -41,7 +41,7 @@ class Revision:
 class StoreChange:
     """One step of a collection: `before` None is a creation, `after` None a deletion."""
 
-    key: Key
+    key: NamespacedName
     version: int
     before: Revision | None
     after: Revision | None
@@ -55,7 +55,7 @@ class Collection:
     """All objects of one kind in one cluster."""
 
     window: int
-    objects: dict[Key, Revision] = field(default_factory=dict)
+    objects: dict[NamespacedName, Revision] = field(default_factory=dict)
     history: deque[StoreChange] = field(default_factory=deque)
     compacted: int = 0
     """The oldest resource version from which everything that followed is still known."""
@@ -84,7 +84,7 @@ class Collection:
         later.reverse()
         return later
 
-    def as_of(self, version: int) -> dict[Key, Revision]:
+    def as_of(self, version: int) -> dict[NamespacedName, Revision]:
         """Give all objects as they were at this version; 410 when that is forgotten."""
         objects = dict(self.objects)
         for change in reversed(self.since(version)):
@@ -118,7 +118,7 @@ class ObjectStore:
         collection.record(StoreChange(key, self.version, collection.objects.get(key), revision))
         return revision
 
-    def remove(self, resource: Resource, key: Key) -> Revision:
+    def remove(self, resource: Resource, key: NamespacedName) -> Revision:
         """Forget an object; the answer carries the resource version of its deletion."""
         self.version += 1
         collection = self.collection(resource)

@@ -29,9 +29,9 @@ from rules.rulefile.targets import check_template
 FIRING = 'ALERTS{alertstate="firing"}'
 _OWN_LABELS = ("__name__", "alertstate")
 
-Part = tuple[Chunk, range, ChunkResult]
+QueriedChunk = tuple[Chunk, range, ChunkResult]
 LabelMap = Mapping[str, str]
-Key = tuple[tuple[str, str], ...]
+LabelPairs = tuple[tuple[str, str], ...]
 
 
 class ReplayedAlerts:
@@ -45,12 +45,12 @@ class ReplayedAlerts:
         texts = (source.matchers,) if isinstance(source.matchers, str) else source.matchers
         self._matchers = [Matchers.parse(text) for text in texts]
         self._used = check_template(source.target)
-        self._firing: dict[Key, LabelMap] = {}
+        self._firing: dict[LabelPairs, LabelMap] = {}
         self._states: dict[AlertOpinion, dict[str, AlertState]] = {}
         self._told: dict[AlertOpinion, tuple[Health, bool, LabelMap]] = {}
 
     def observations(
-        self, chunks: Iterable[Part], confirms: Iterable[Part] | None
+        self, chunks: Iterable[QueriedChunk], confirms: Iterable[QueriedChunk] | None
     ) -> Iterator[tuple[float, Observation]]:
         """Give what would have been said, with its second, in order. `confirms`: the confirm query on the same grid."""
         if confirms is None:
@@ -88,7 +88,7 @@ class ReplayedAlerts:
     def _changes(self, part: range, answer: ChunkResult) -> Iterator[tuple[int, LabelMap, bool]]:
         """Give where an alert begins or ends to fire, carried over from chunk to chunk."""
         before, self._firing = self._firing, {}
-        there: defaultdict[Key, list[tuple[int, int]]] = defaultdict(list)
+        there: defaultdict[LabelPairs, list[tuple[int, int]]] = defaultdict(list)
         for series in answer.series:
             labels = {name: text for name, text in series.labels.items() if name not in _OWN_LABELS}
             if all(matchers.matches(labels) for matchers in self._matchers):

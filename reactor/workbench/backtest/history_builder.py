@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 
 from bus.messages import Health, Observation
-from reactor.workbench.backtest.alerts import FIRING, Part, ReplayedAlerts
+from reactor.workbench.backtest.alerts import FIRING, QueriedChunk, ReplayedAlerts
 from reactor.workbench.backtest.fetch import Ask, FetchedResults
 from reactor.workbench.backtest.grid import Grid
 from reactor.workbench.backtest.label_targets import Targets
@@ -196,7 +196,7 @@ def unplayable(rules: RuleSet) -> Iterator[str]:
             yield f"source {source.name}: {source.kind} has no Prometheus history; not replayed"
 
 
-def _together(asks: Sequence[Ask], answers: FetchedResults) -> Iterator[Part]:
+def _together(asks: Sequence[Ask], answers: FetchedResults) -> Iterator[QueriedChunk]:
     """Several servers may have the same alert: a pair that scrapes the same. It fires while it does in any."""
     for parts in zip(*(answers.of(ask) for ask in asks), strict=True):
         chunk, part, _ = parts[0]

@@ -13,7 +13,7 @@ from rules.core.group import Group, Member
 from rules.engine.decide import Decision
 from rules.engine.groups import GroupStore
 from rules.engine.routing import Routing
-from rules.engine.subscriptions import Key
+from rules.engine.subscriptions import RuleObject
 from rules.kinds.traffic.backends import service_target
 from rules.kinds.traffic.route_interests import named_ref
 from rules.rehearsal.backtest.rule_story import (
@@ -63,8 +63,8 @@ class BacktestWatch:
         self._until = until
         self._primaries = {rule.name: primary_target(rule) for rule in rules}
         self._seen: dict[tuple[str, str, str], _Seen] = {}
-        self._waiting: dict[Key, Wait] = {}
-        self._away: dict[Key, float] = {}
+        self._waiting: dict[RuleObject, Wait] = {}
+        self._away: dict[RuleObject, float] = {}
 
     def decided(self, decisions: Sequence[Decision], now: datetime) -> None:
         """Look at groups after a decision."""

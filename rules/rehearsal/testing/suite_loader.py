@@ -23,7 +23,7 @@ from rules.rulefile.model import API_VERSION
 from rules.rulefile.yaml import Document, Path, read
 
 _OF_A_TEST = re.compile(r"tests\[(\d+)\]")
-Read = Callable[[str], str]
+ReadFile = Callable[[str], str]
 """Gives the text of a file. May raise OSError or UnicodeDecodeError."""
 
 
@@ -39,7 +39,7 @@ class RuleTestSuite:
     warnings: tuple[Problem, ...] = ()
 
 
-def load(text: str, file: str, read_file: Read) -> RuleTestSuite:
+def load(text: str, file: str, read_file: ReadFile) -> RuleTestSuite:
     """Read a test file, and through `read_file` the rule files beside it.
 
     Raises InvalidFiles with every mistake of all of them.
@@ -50,7 +50,7 @@ def load(text: str, file: str, read_file: Read) -> RuleTestSuite:
     return suite
 
 
-def examine(text: str, file: str, read_file: Read) -> tuple[RuleTestSuite, list[Problem]]:
+def examine(text: str, file: str, read_file: ReadFile) -> tuple[RuleTestSuite, list[Problem]]:
     """Read it, and give the tests that can be run, with every mistake of all files.
 
     A mistake of one test costs that test alone; with one of anything else none can be run.
@@ -94,7 +94,7 @@ def _top(document: Document) -> Iterator[Problem]:
         yield document.problem(("tests",), "needs at least one test")
 
 
-def _rule_files(document: Document, read_file: Read, problems: list[Problem]) -> list[tuple[str, str]]:
+def _rule_files(document: Document, read_file: ReadFile, problems: list[Problem]) -> list[tuple[str, str]]:
     names = document.value.get("ruleFiles")
     if not isinstance(names, list) or not names or len(names) > FILES_MAX:
         problems.append(document.problem(("ruleFiles",), f"needs a list of 1 to {FILES_MAX} rule files"))

@@ -15,7 +15,7 @@ from rules.engine.decide import Decision
 from rules.engine.evidence import Lack
 from rules.engine.groups import GroupStore
 from rules.engine.routing import Routing
-from rules.engine.subscriptions import Key
+from rules.engine.subscriptions import RuleObject
 from rules.loader import RuleSet
 from rules.rehearsal.simulation import Emitted, Simulator, assumed_routes
 from rules.rehearsal.simulation import at as at_
@@ -25,7 +25,7 @@ from rules.rehearsal.world.dice import SeededRandom
 from rules.rehearsal.world.eyes import Eyes, FreshLook
 from rules.rehearsal.world.hands import FaultyExecutor, ForeignWrite, Resync, Try, Vanish, WorldChange, WorldEvent
 from rules.rehearsal.world.promises import Broken, Checker
-from rules.rehearsal.world.rehearsal import Asked, rehearsed
+from rules.rehearsal.world.rehearsal import TimedAction, rehearsed
 from rules.rehearsal.world.truth import Truth
 from rules.rehearsal.world.world import world
 from rules.rehearsal.world.world_topology import cast, enforced
@@ -67,7 +67,7 @@ class WitnessedGroupStore(GroupStore):
         """Decide, and let the witness judge."""
         return self._shown(super().fire_due(now, at_most=at_most), now)
 
-    def ask(self, key: Key, since: datetime, now: datetime) -> list[Lack]:
+    def ask(self, key: RuleObject, since: datetime, now: datetime) -> list[Lack]:
         """Have its members asked."""
         lacks = super().ask(key, since, now)
         self._asked(lacks, second_(now))
@@ -117,7 +117,7 @@ class _Run:
         ]
         heapq.heapify(self._queue)
         self._history: list[Heard] = []
-        self._acts: list[Asked] = []
+        self._acts: list[TimedAction] = []
         if hands is not None:
             hands.later = self._later
 

@@ -19,12 +19,12 @@ from rules.rehearsal.world.checkers.promise_finding import Promise, Violation, c
 from rules.rulefile.model import Rule
 from rules.rulefile.workload import ClusterTaint, WorkloadFailover
 
-Asked = tuple[float, Action]
+TimedAction = tuple[float, Action]
 """Second, and what was asked for."""
 
 
 def rehearsed(
-    rules: RuleSet, history: Sequence[tuple[float, Fact]], acts: Iterable[Asked]
+    rules: RuleSet, history: Sequence[tuple[float, Fact]], acts: Iterable[TimedAction]
 ) -> Iterator[tuple[Violation, float, Action]]:
     """Play the history again in mode DryRun up to the last first act, and compare."""
     live = _first(rules.rules, acts)
@@ -47,16 +47,16 @@ def _dry(rule: Rule) -> Rule:
     return rule.model_copy(update={"mode": Mode.DRY_RUN}) if rule.mode is Mode.ENFORCE else rule
 
 
-def _first(rules: Iterable[Rule], acts: Iterable[Asked]) -> dict[str, Asked]:
+def _first(rules: Iterable[Rule], acts: Iterable[TimedAction]) -> dict[str, TimedAction]:
     tells = {rule.name for rule in rules if kind_of(rule).tells}
-    out: dict[str, Asked] = {}
+    out: dict[str, TimedAction] = {}
     for at, act in acts:
         if act.rule in tells or not isinstance(act, Notify):
             out.setdefault(act.rule, (at, act))
     return out
 
 
-def _alone(rule: Rule, rules: RuleSet, live: dict[str, Asked]) -> bool:
+def _alone(rule: Rule, rules: RuleSet, live: dict[str, TimedAction]) -> bool:
     """Whether nothing that really happened before could have changed its first act: a turn taken, a taint put."""
     limits = limits_of(rule, rules.guards)
     if rule.mode is not Mode.ENFORCE or any(one.approval is not None for one in limits.own):
@@ -71,7 +71,7 @@ def _alone(rule: Rule, rules: RuleSet, live: dict[str, Asked]) -> bool:
     return True
 
 
-def _played(rules: RuleSet, history: Sequence[tuple[float, Fact]], until: float) -> Iterator[Asked]:
+def _played(rules: RuleSet, history: Sequence[tuple[float, Fact]], until: float) -> Iterator[TimedAction]:
     player = Simulator(GroupStore(Routing.of(rules)), outcomes=False)
     for when, together in groupby(history, key=lambda event: event[0]):
         if when > until:
@@ -82,5 +82,5 @@ def _played(rules: RuleSet, history: Sequence[tuple[float, Fact]], until: float)
     yield from _asked(player.ring(at_(until)))
 
 
-def _asked(said: Iterable[Emitted]) -> Iterator[Asked]:
+def _asked(said: Iterable[Emitted]) -> Iterator[TimedAction]:
     return ((one.at, one.what) for one in said if not isinstance(one.what, Hold))

@@ -35,7 +35,7 @@ from rules.rehearsal.simulation import second as second_
 from rules.rehearsal.world.spells import SignalTimeline
 from rules.rulefile.targets import matches
 
-Key = tuple[str, str, str]
+ActionKey = tuple[str, str, str]
 """Rule, object, key: an action replaces the one before it of its key."""
 UNDOABLE = ("Fence", "ShiftTraffic", "CutNetwork")
 """Steps that leave something standing, whatever the rule says."""
@@ -94,11 +94,11 @@ class WorldLog:
     orders: list[tuple[float, Pause | Resume]] = field(default_factory=list)
     asked: dict[str, Action] = field(default_factory=dict)
     """By id."""
-    flying: dict[Key, Action] = field(default_factory=dict)
+    flying: dict[ActionKey, Action] = field(default_factory=dict)
     """Asked and not answered, the newest of each key."""
     failed: set[str] = field(default_factory=set)
     """Ids of actions that have failed at least once."""
-    done: dict[Key, Action] = field(default_factory=dict)
+    done: dict[ActionKey, Action] = field(default_factory=dict)
     """The newest of each key that is Done."""
     done_at: dict[tuple[str, str], float] = field(default_factory=dict)
     """Rule and object to when something was last done there."""

@@ -20,7 +20,7 @@ from reactor.demo.kube import (
     Reset,
     StatusFault,
 )
-from reactor.demo.kube.faults import Effect
+from reactor.demo.kube.faults import FaultEffect
 from reactor.runtime.clock import Clock
 from rules.rulefile.route_kinds import ROUTE_KINDS
 from tests.integration.actions.conftest import Connect
@@ -44,7 +44,7 @@ from tests.unit.actions.builders import http_route, refs, route, set_weights, sp
     ],
 )
 async def test_a_refusal_is_reported_and_no_event_claims_success(
-    emulator: Emulator, east: EmulatedCluster, api: KubeApi, effect: Effect, verb: str, reason: str
+    emulator: Emulator, east: EmulatedCluster, api: KubeApi, effect: FaultEffect, verb: str, reason: str
 ) -> None:
     east.create(split(STANDS))
     east.faults.add(Fault(effect, verb=verb, resource="trafficsplits"))
@@ -79,7 +79,7 @@ async def test_a_server_that_stays_busy_is_asked_five_times(east: EmulatedCluste
     "effect", [StatusFault(409), StatusFault(503), StatusFault(429, retry_after=0), Reset(), Html(502)]
 )
 async def test_trouble_that_passes_is_waited_for(
-    emulator: Emulator, east: EmulatedCluster, api: KubeApi, effect: Effect
+    emulator: Emulator, east: EmulatedCluster, api: KubeApi, effect: FaultEffect
 ) -> None:
     east.create(split(STANDS))
     east.faults.add(Fault(effect, verb="patch", resource="trafficsplits", count=2))

@@ -11,7 +11,7 @@ import pytest
 from bus.messages import Cluster as ClusterFact
 from bus.messages import Health
 from reactor.demo.kube import EmulatedCluster, Fault, Hang, Html, Reset, StatusFault
-from reactor.demo.kube.faults import Effect
+from reactor.demo.kube.faults import FaultEffect
 from reactor.sources.probes import cluster_probe
 from reactor.sources.source_context import SourceContext
 from rules.rulefile.sources import ClusterProbe
@@ -32,7 +32,7 @@ def source(**more: Any) -> ClusterProbe:
 
 @pytest.mark.parametrize("effect", [StatusFault(500), StatusFault(503), Html(), Hang(), Reset()], ids=repr)
 async def test_a_server_that_fails_is_unhealthy_until_it_has_recovered(
-    world: SourceContext, heard: Heard, east: EmulatedCluster, running: Running, effect: Effect
+    world: SourceContext, heard: Heard, east: EmulatedCluster, running: Running, effect: FaultEffect
 ) -> None:
     async with running(cluster_probe.run(source(), world)):
         said = await heard.status(EAST, Health.HEALTHY)

@@ -11,7 +11,7 @@ import pytest
 
 from bus.messages import Health
 from reactor.demo.kube import CutWatch, EmulatedCluster, Fault, Hang, JsonObject, Reset, StatusFault
-from reactor.demo.kube.faults import Effect
+from reactor.demo.kube.faults import FaultEffect
 from reactor.sources.kubernetes import lease_watch
 from reactor.sources.kubernetes.heartbeats import Heartbeats
 from reactor.sources.source_context import SourceContext
@@ -100,7 +100,7 @@ async def test_time_in_which_the_watch_is_lost_is_no_silence_of_theirs(
     east: EmulatedCluster,
     running: Running,
     monkeypatch: pytest.MonkeyPatch,
-    outage: Effect,
+    outage: FaultEffect,
 ) -> None:
     monkeypatch.setattr("reactor.clients.reflector.GRACE_SECONDS", 0.1)
     looked: list[float] = []
