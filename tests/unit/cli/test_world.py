@@ -52,6 +52,20 @@ def simulated(*args: str) -> Result:
     return CliRunner().invoke(cli, ["simulate", *args], catch_exceptions=False)
 
 
+def test_whom_a_guard_counts_is_known_of_every_kind_without_being_written(tmp_path: Path) -> None:
+    """As often as where the same peers are written, and not only for a WorkloadFailover."""
+    tested = []
+    for peers in ("", ", peers: service/**"):
+        file = tmp_path / "people.yaml"
+        rule = "name: n, kind: Notification, mode: Enforce, match: service/**, tolerationSeconds: 5"
+        file.write_text(f"apiVersion: reactor/v1\nrules: [{{{rule}, guards: {{maxUnhealthy: 1{peers}}}}}]\n")
+        result = simulated("--rules", str(file), "--world", "1", "--hours", "12")
+        rows = [line.rsplit(maxsplit=2) for line in result.stdout.splitlines()[1:]]
+        tested += [(int(times), broken) for name, times, broken in rows if name == Promise.BLIND.value]
+    assert tested[0] == tested[1]
+    assert tested[0][0] > 0
+
+
 def test_a_world_that_keeps_all_promises_ends_with_0_and_says_how_often_each_was_tested(shop: str) -> None:
     result = simulated("--rules", shop, "--world", "3", "--hours", "6")
     assert (result.exit_code, result.stderr) == (0, "")

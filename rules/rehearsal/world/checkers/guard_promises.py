@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
 from bus.messages import CancelEviction, Evict, Health, Notify, Place, Purge, SetTaints, SetWeights, ZoneStep
@@ -13,7 +13,6 @@ from rules.rehearsal.world.spells import GOOD
 from rules.rehearsal.world.told import WorldLog
 from rules.rulefile.guards import Guards
 from rules.rulefile.targets import encode_segment, matches
-from rules.rulefile.workload import WorkloadFailover
 
 MARGIN = 1.0
 """Seconds for which peers must have been bad, to be counted for sure."""
@@ -34,9 +33,11 @@ def guarded(question: Question) -> Iterator[Violation]:
     if quiet and last is not None and not isinstance(action, Notify):
         late_enough = question.now - last >= quiet
         yield kept(Promise.LAST, late_enough, f"{action.id} comes within cooldownSeconds of the last one")
-    for guards in limits.shared.values():
+    for name, guards in limits.shared.items():
         if guards.max_unhealthy is not None or guards.min_healthy is not None:
-            wrong = _widespread(told, guards, rule, question.now)
+            # A guard of a file without peers counts those of all its rules, unless the kind has a limit of its own.
+            own = name.startswith("rule.") or rule.limited_by_default
+            wrong = _widespread(told, guards, rule.default_peers if own else (), question.now)
             if wrong is not None:
                 yield Violation(Promise.BLIND, wrong)
 
@@ -63,13 +64,13 @@ def _begins(question: Question) -> bool:
             return True
 
 
-def _widespread(told: WorldLog, guards: Guards, rule: object, now: float) -> str | None:
+def _widespread(told: WorldLog, guards: Guards, default_peers: Sequence[str], now: float) -> str | None:
     """Say that too many peers are bad; empty: they are not; None: it is not known which peers the guard counts."""
-    pattern = guards.peers or ("cluster/*" if isinstance(rule, WorkloadFailover) else None)
-    if pattern is None:
+    patterns = (guards.peers,) if guards.peers is not None else default_peers
+    if not patterns:
         return None
-    peers = {target for target in told.words.of if matches(pattern, target)}
-    peers |= {f"cluster/{encode_segment(name)}" for name in told.clusters if pattern == "cluster/*"}
+    peers = {target for target in told.words.of if any(matches(pattern, target) for pattern in patterns)}
+    peers |= {f"cluster/{encode_segment(name)}" for name in told.clusters if "cluster/*" in patterns}
     if guards is CLUSTERS and len(peers) < CLUSTERS_MIN:
         return ""
     moments = (now - MARGIN, now)
