@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import nats
+import pytest
 
 from bus import subjects
 from bus.embedded import EmbeddedServer
@@ -19,6 +20,7 @@ from bus.port import Outgoing
 from bus.subjects import ROOT, owner
 from bus.topology import DECISIONS, FACTS, ROUTERS
 from reactor.decide.decider import Decider
+from reactor.decide.watermark import Watermark
 from reactor.runtime import telemetry
 from rules.core.reasons import Held
 from tests.integration.roles.conftest import EAST, PARTITIONS, WEST, World, eventually
@@ -101,6 +103,30 @@ async def test_a_window_waits_for_what_is_in_the_hands_of_a_router(make_world: M
             await eventually(lambda: waits._value.get() > before)
             await world.publisher.publish(failed)
             await router.ack([taken])
+        await eventually(lambda: any(g.held and g.held.reason == "NoHealthySecondary" for g in decider.groups()))
+    assert world.written == []
+
+
+async def test_what_is_read_while_it_is_asked_whether_all_is_known_is_taken_first(
+    make_world: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The secondary's failure is given to the reader between the question and the decision."""
+    asked, armed = Watermark.up_to, False
+
+    async def slowly(self: Watermark, moment: datetime) -> datetime | None:
+        nonlocal armed
+        if armed:
+            armed, before = False, self._reading.position
+            await world.see(WEST, Health.UNHEALTHY)
+            await eventually(lambda: self._reading.position > before)
+        return await asked(self, moment)
+
+    async with make_world(toleration=0.3) as world, world.decider("one") as decider, world.executor():
+        await healthy(world)
+        await world.see(EAST, Health.UNHEALTHY)
+        await eventually(lambda: any(m.window for g in decider.groups() for m in g.members.values()))
+        monkeypatch.setattr(Watermark, "up_to", slowly)
+        armed = True
         await eventually(lambda: any(g.held and g.held.reason == "NoHealthySecondary" for g in decider.groups()))
     assert world.written == []
 
