@@ -251,7 +251,7 @@ class Partition:
         if deliveries:
             await self._take(deliveries)
         await self._ring(known)
-        if self._inherited and not self._catching_up and await self._known_up_to(known, self._began):
+        if self._inherited and not self._catching_up and await known.up_to(self._began, self._position):
             await self._publish_owed()
             self._inherited = False
         if self._checkpoint_wait() <= 0:
@@ -358,12 +358,6 @@ class Partition:
         self._now = max(self._now, min(newest, self._shared.clock.now()))
         return self._now
 
-    async def _known_up_to(self, known: Watermark, moment: datetime) -> datetime | None:
-        """Give a moment, this one or later, up to which all is known; None: not yet. What the reader was given while
-        that was asked counts as read, and is taken first."""
-        until = await known.up_to(moment)
-        return None if self._coming is not None and self._coming.done() else until
-
     async def _ring(self, known: Watermark) -> None:
         now = self._shared.clock.now()
         alarm = self.group_store.next_alarm()
@@ -371,7 +365,7 @@ class Partition:
             self._catching_up, self._overdue = False, None
             return
         self._look_at_listening()
-        until = await self._known_up_to(known, alarm)
+        until = await known.up_to(alarm, self._position)
         if until is None:
             self._again = min(2 * self._again, CATCH_UP_MAX) if self._catching_up else CATCH_UP
             if not self._catching_up:

@@ -46,14 +46,17 @@ class Watermark:
         self._since = 0.0
         """When the inbox's oldest message was first seen to be its oldest, on the monotonic clock."""
 
-    async def up_to(self, moment: datetime) -> datetime | None:
-        """Give a moment, `moment` or later, up to which all is known that came in; None: not yet, ask again."""
+    async def up_to(self, moment: datetime, taken: int) -> datetime | None:
+        """Give a moment, `moment` or later, up to which all is known that came in; None: not yet, ask again.
+
+        `taken`: sequence of the last fact that was decided on. The reader may have given out more.
+        """
         try:
-            return await self._asked_for(moment)
+            return await self._asked_for(moment, taken)
         except Unavailable:
             return None
 
-    async def _asked_for(self, moment: datetime) -> datetime | None:
+    async def _asked_for(self, moment: datetime, taken: int) -> datetime | None:
         now, inbox = self._clock.now(), await self._bus.extent(INBOX)
         asked = self._asked
         if asked is None or asked.at < moment or inbox.last < asked.last:  # less: the bus was wiped
@@ -63,7 +66,7 @@ class Watermark:
         # Only now: what was routed meanwhile is unread. And once: who reads as fast as facts come gets done as well.
         newest = await self._reading.newest()
         asked.newest = newest if asked.newest is None else min(asked.newest, newest)
-        return asked.at if self._reading.position >= asked.newest else None
+        return asked.at if taken >= asked.newest else None
 
     def _is_stuck(self, inbox: StreamBounds) -> bool:
         now = self._clock.monotonic()

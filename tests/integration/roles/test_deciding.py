@@ -113,13 +113,13 @@ async def test_what_is_read_while_it_is_asked_whether_all_is_known_is_taken_firs
     """The secondary's failure is given to the reader between the question and the decision."""
     asked, armed = Watermark.up_to, False
 
-    async def slowly(self: Watermark, moment: datetime) -> datetime | None:
+    async def slowly(self: Watermark, moment: datetime, taken: int) -> datetime | None:
         nonlocal armed
         if armed:
             armed, before = False, self._reading.position
             await world.see(WEST, Health.UNHEALTHY)
             await eventually(lambda: self._reading.position > before)
-        return await asked(self, moment)
+        return await asked(self, moment, taken)
 
     async with make_world(toleration=0.3) as world, world.decider("one") as decider, world.executor():
         await healthy(world)
@@ -129,6 +129,23 @@ async def test_what_is_read_while_it_is_asked_whether_all_is_known_is_taken_firs
         armed = True
         await eventually(lambda: any(g.held and g.held.reason == "NoHealthySecondary" for g in decider.groups()))
     assert world.written == []
+
+
+async def test_facts_that_never_pause_hold_up_no_window(make_world: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each time that it is asked whether all is known, another one comes."""
+    asked = Watermark.up_to
+
+    async def meanwhile(self: Watermark, moment: datetime, taken: int) -> datetime | None:
+        until = await asked(self, moment, taken)
+        await world.see(EAST, Health.UNHEALTHY)
+        await asyncio.sleep(0.02)  # the reader gets it, where it reads meanwhile
+        return until
+
+    async with make_world(toleration=0.3) as world, world.decider("one"), world.executor():
+        await healthy(world)
+        await world.see(EAST, Health.UNHEALTHY)
+        monkeypatch.setattr(Watermark, "up_to", meanwhile)
+        assert weights(await world.next_write()) == AWAY
 
 
 async def test_an_action_that_failed_is_tried_again_with_the_same_id(make_world: Make) -> None:

@@ -84,7 +84,7 @@ async def waited(bus: JetStreamBus, within: float = 15.0) -> float:
     clock = Clock()
     async with bus.read(FACTS, subjects.facts(3), after=0) as reading, asyncio.timeout(within):
         known, since, moment = Watermark(bus, clock, reading), clock.monotonic(), clock.now()
-        while await known.up_to(moment) is None:
+        while await known.up_to(moment, reading.position) is None:
             await asyncio.sleep(0.02)
         return clock.monotonic() - since
 

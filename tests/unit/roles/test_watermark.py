@@ -27,12 +27,12 @@ async def test_all_is_known_when_the_inbox_is_empty_and_every_fact_is_read() -> 
     bus = MemoryBus(clock.now)
     async with bus.read(FACTS, subjects.facts(3), after=0) as reading:
         subject = Watermark(bus, clock, reading)
-        assert await subject.up_to(NOW) == NOW
+        assert await subject.up_to(NOW, reading.position) == NOW
         await bus.publish(Outgoing(subjects.fact(3, "observation", "t"), b"", "fact"))
         clock.seconds = 1
-        assert await subject.up_to(clock.now()) is None
+        assert await subject.up_to(clock.now(), reading.position) is None
         await reading.next(SOON)
-        assert await subject.up_to(clock.now()) == clock.now()
+        assert await subject.up_to(clock.now(), reading.position) == clock.now()
 
 
 async def test_facts_that_come_as_fast_as_they_are_read_hold_nobody_up() -> None:
@@ -41,10 +41,10 @@ async def test_facts_that_come_as_fast_as_they_are_read_hold_nobody_up() -> None
     async with bus.read(FACTS, subjects.facts(3), after=0) as reading:
         subject = Watermark(bus, clock, reading)
         await bus.publish(Outgoing(subjects.fact(3, "observation", "t"), b"", "first"))
-        assert await subject.up_to(NOW) is None
+        assert await subject.up_to(NOW, reading.position) is None
         await reading.next(SOON)
         await bus.publish(Outgoing(subjects.fact(3, "observation", "t"), b"", "second"))
-        assert await subject.up_to(NOW) == NOW
+        assert await subject.up_to(NOW, reading.position) == NOW
 
 
 async def test_what_came_in_before_is_waited_for_and_what_comes_in_later_is_not() -> None:
@@ -53,14 +53,16 @@ async def test_what_came_in_before_is_waited_for_and_what_comes_in_later_is_not(
     await bus.publish(observed(1))
     async with bus.read(FACTS, subjects.facts(3), after=0) as reading, bus.work(ROUTERS, batch=9) as router:
         subject = Watermark(bus, clock, reading)
-        assert await subject.up_to(NOW) is None
+        assert await subject.up_to(NOW, reading.position) is None
         clock.seconds = 1
         await bus.publish(observed(2))
         [first, _] = await router.next(SOON)
-        assert await subject.up_to(NOW) is None
+        assert await subject.up_to(NOW, reading.position) is None
         await router.ack([first])
-        assert await subject.up_to(NOW) == NOW
-        assert await subject.up_to(clock.now()) is None, "asked of a later moment, the second one counts too"
+        assert await subject.up_to(NOW, reading.position) == NOW
+        assert await subject.up_to(clock.now(), reading.position) is None, (
+            "asked of a later moment, the second one counts too"
+        )
 
 
 async def test_nothing_is_known_while_the_bus_is_away() -> None:
@@ -68,7 +70,7 @@ async def test_nothing_is_known_while_the_bus_is_away() -> None:
     bus = MemoryBus(clock.now)
     async with bus.read(FACTS, subjects.facts(3), after=0) as reading:
         bus.down = True
-        assert await Watermark(bus, clock, reading).up_to(NOW) is None
+        assert await Watermark(bus, clock, reading).up_to(NOW, reading.position) is None
 
 
 async def test_a_message_that_no_router_gets_done_does_not_stop_everything_for_ever() -> None:
@@ -78,14 +80,14 @@ async def test_a_message_that_no_router_gets_done_does_not_stop_everything_for_e
     await bus.publish(observed(2))
     async with bus.read(FACTS, subjects.facts(3), after=0) as reading, bus.work(ROUTERS, batch=9) as router:
         subject = Watermark(bus, clock, reading)
-        assert await subject.up_to(NOW) is None
+        assert await subject.up_to(NOW, reading.position) is None
         clock.seconds = watermark.STUCK_SECONDS - 1
-        assert await subject.up_to(NOW) is None
+        assert await subject.up_to(NOW, reading.position) is None
         await router.ack((await router.next(SOON))[:1])  # it gets on: patience begins anew
         clock.seconds += 2
-        assert await subject.up_to(NOW) is None
+        assert await subject.up_to(NOW, reading.position) is None
         clock.seconds += watermark.STUCK_SECONDS
-        assert await subject.up_to(NOW) is not None
+        assert await subject.up_to(NOW, reading.position) is not None
 
 
 async def test_a_bus_that_was_wiped_is_asked_anew(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -94,8 +96,8 @@ async def test_a_bus_that_was_wiped_is_asked_anew(monkeypatch: pytest.MonkeyPatc
     await bus.publish(observed(1))
     async with bus.read(FACTS, subjects.facts(3), after=0) as reading:
         subject = Watermark(bus, clock, reading)
-        assert await subject.up_to(NOW) is None
+        assert await subject.up_to(NOW, reading.position) is None
         other = MemoryBus(clock.now)
         monkeypatch.setattr(bus, "extent", other.extent)
         assert (await other.extent(INBOX)).last == 0
-        assert await subject.up_to(NOW) == NOW
+        assert await subject.up_to(NOW, reading.position) == NOW
