@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import shutil
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -12,7 +13,7 @@ from typing import Any, Literal
 
 import axe_core_python
 import pytest
-from playwright.async_api import ConsoleMessage, Page, Route, async_playwright
+from playwright.async_api import ConsoleMessage, Error, Page, Route, async_playwright
 
 TAB, ENTER, ESCAPE = "Tab", "Enter", "Escape"
 AXE = Path(axe_core_python.__file__).with_name("axe.min.js").read_text()
@@ -26,6 +27,8 @@ PATIENCE = 60.0
 """Seconds: a browser starts slowly on a busy machine."""
 ASK_SECONDS = 0.1
 """Each question wakes the driver, the browser and the page, while the reactor beside them works."""
+_UNSURE = re.compile(r"""(querySelector|getElementById)\(('[^']*'|"[^"]*"|`[^`]*`)\)\.""")
+"""What fails on a page that is not drawn yet, such as `document.querySelector('h1').textContent`."""
 # --no-sandbox: root has none. The rest: no test may depend on what a browser asks for by itself.
 FLAGS = ("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
          "--disable-background-networking", "--disable-component-update", "--disable-sync")  # fmt: skip
@@ -37,6 +40,7 @@ class Browser:
     def __init__(self, page: Page) -> None:
         self.page = page
         self.complaints: list[str] = []
+        page.set_default_timeout(PATIENCE * 1000)
         page.on("console", self._logged)
         page.on("pageerror", lambda error: self.complaints.append(f"not caught: {error}"))
 
@@ -53,13 +57,27 @@ class Browser:
         """Give what an expression is, in the page; a promise is awaited."""
         return await self.page.evaluate(expression)
 
-    async def until(self, expression: str, within: float = 30) -> Any:
-        """Wait until an expression of the page holds, for so many seconds at most; give what it is then."""
+    async def until(self, expression: str, within: float = PATIENCE) -> Any:
+        """Wait until an expression of the page holds, for so many seconds at most; give what it is then.
+
+        What is waited for may not be there yet: `querySelector('h1')?.textContent`. Without `?` it is a
+        ValueError, also where the page happens to be quick.
+        """
+        if unsure := _UNSURE.search(expression):
+            raise ValueError(f"{unsure[0]} fails while the page is not drawn yet: write {unsure[0][:-1]}?.")
         # Playwright's own way to wait evaluates in the page by itself, which the page's policy forbids.
         async with asyncio.timeout(within):
-            while not (value := await self.ask(expression)):
+            while not (value := await self._asked(expression)):
                 await asyncio.sleep(ASK_SECONDS)
         return value
+
+    async def _asked(self, expression: str) -> Any:
+        try:
+            return await self.ask(expression)
+        except Error as error:
+            if "Execution context was destroyed" not in error.message:
+                raise
+            return None  # a link was followed: the page that was asked is gone, the next one is not there yet
 
     async def resize(self, width: int, height: int) -> None:
         """Make the window as large."""

@@ -260,13 +260,13 @@ async def _press_all_buttons(said: str) -> None:
         for button in ("service", "slow", "cluster", "zone", "reactor", "bus"):
             title = await browser.ask(f"document.getElementById('{button}').textContent")
             await browser.ask(f"document.getElementById('{button}').click()")
-            await browser.until(f"document.getElementById('broken').textContent.includes({title!r})")
+            await browser.until(f"document.getElementById('broken')?.textContent.includes({title!r})")
         await browser.go(found[2])
         await browser.until("document.querySelector('.stalebar')?.textContent.includes('What you see is old')")
         await browser.go(found[1])
         await browser.until("document.getElementById('heal') !== null")
         await browser.ask("document.getElementById('heal').click()")
-        await browser.until("document.getElementById('broken').textContent === 'Nothing is broken.'")
+        await browser.until("document.getElementById('broken')?.textContent === 'Nothing is broken.'")
         assert await browser.ask("document.getElementById('problem').textContent") == ""
         assert browser.violations() == []
 

@@ -31,7 +31,7 @@ async def test_a_person_isolates_a_zone_sees_each_step_and_that_it_is_away_and_b
         assert "Watching" in await browser.ask(PILLS)
         await browser.ask("document.querySelector('button.v-isolate-zone').click()")
         await browser.page.select_option("dialog[open] select[name=zone]", SICK)
-        await browser.until("document.querySelector('dialog[open] pre.plan').textContent.includes('Evacuate')")
+        await browser.until("document.querySelector('dialog[open] pre.plan')?.textContent.includes('Evacuate')")
         plan = "document.querySelector('dialog[open] pre.plan')"
         assert await browser.ask(f"{plan}.scrollHeight <= {plan}.clientHeight"), "guards and steps: nothing is cut"
         await browser.looks("isolate-zone")
@@ -50,7 +50,7 @@ async def test_a_person_isolates_a_zone_sees_each_step_and_that_it_is_away_and_b
         assert await browser.ask(f"{PILLS}.filter((one) => one === 'Failed')") == [], "what goes on has not failed"
         await browser.looks("zone-isolated")
         await browser.ask("document.querySelector('.act a').click()")
-        title = await browser.until("document.querySelector('.chain') && document.querySelector('h1').textContent")
+        title = await browser.until("document.querySelector('.chain') && document.querySelector('h1')?.textContent")
         assert title.startswith("ZoneStep: ")
         for page, part in {"now": "#away .card", "map": ".zones .isolated"}.items():
             await browser.ask(f"location.hash = '#/{page}'")

@@ -28,8 +28,6 @@ ALLOWED = {
         "longer than a silence that the reader takes for rest",
     "contract/bus/test_jetstream_faults.py::test_a_reader_that_waits_for_a_deleted_stream_is_told_when_there_is_another":
         "longer than a silence after which the reader asks for the stream",
-    "contract/bus/test_jetstream_faults.py::test_what_the_server_said_is_told_though_it_gave_no_answer_at_the_end":
-        "the server is stopped in the middle of a patience of 3 s",
     "contract/bus/test_provisioning.py::test_whoever_works_on_a_queue_goes_on_when_it_was_made_again":
         "the reader waits inside a call by then: it has no event",
     "e2e/test_backtest.py::test_what_was_done_live_is_what_the_backtest_says": PASSES,

@@ -16,11 +16,18 @@ from bus.port import Bus
 from bus.testing.memory import MemoryBus
 from bus.topology import Queue
 
+ANSWER = timedelta(seconds=10)
+"""How long one request may take: beside others that write, a disk was seen to take more than the 2 s of the product."""
+
 
 @pytest.fixture
-def queue(monkeypatch: pytest.MonkeyPatch) -> Queue:
-    """The routers' queue, but what is not acknowledged comes again after a second: half a minute is long in a test."""
-    quick = replace(topology.ROUTERS, ack_wait=timedelta(seconds=1), in_progress=None)
+def queue(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Queue:
+    """The routers' queue, but what is not acknowledged comes again after a second: half a minute is long in a test.
+
+    A test that needs other seconds gives them as the parameter.
+    """
+    again = timedelta(seconds=getattr(request, "param", 1))
+    quick = replace(topology.ROUTERS, ack_wait=again, in_progress=None)
     monkeypatch.setattr(topology, "QUEUES", (quick, topology.PARKED_POSTS, topology.DELAYED, topology.EXECUTORS))
     return quick
 
@@ -35,7 +42,7 @@ async def server(tmp_path: Path) -> AsyncIterator[EmbeddedServer]:
 @pytest.fixture
 async def jetstream(server: EmbeddedServer, queue: Queue) -> AsyncIterator[JetStreamBus]:
     """JetStream on that server, provisioned."""
-    async with JetStreamBus.connect(server.url, name="test") as bus:
+    async with JetStreamBus.connect(server.url, name="test", timeout=ANSWER, patience=3 * ANSWER) as bus:
         await provision(bus)
         yield bus
 
@@ -48,7 +55,7 @@ async def bus(request: pytest.FixtureRequest, tmp_path: Path, queue: Queue) -> A
         return
     async with (
         EmbeddedServer(tmp_path / "nats") as server,
-        JetStreamBus.connect(server.url, name="test") as connected,
+        JetStreamBus.connect(server.url, name="test", timeout=ANSWER, patience=3 * ANSWER) as connected,
     ):
         await provision(connected)
         yield connected

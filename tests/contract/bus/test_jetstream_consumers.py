@@ -17,7 +17,7 @@ from bus.topology import EXECUTORS, FACTS, GROUPS, Queue
 from reactor.runtime.clock import Clock
 from tests.contract.bus.test_bus_contract import action, bodies, fact, read_all, take
 
-NOTICED_SECONDS = 10
+NOTICED_SECONDS = 30
 
 
 async def consumers(bus: JetStreamBus, stream: str) -> list[str]:

@@ -97,11 +97,11 @@ async def test_whoever_publishes_to_a_server_that_takes_nothing_is_told_so_in_ti
             await provision(bus)
             link.open.clear()
             writing = [asyncio.create_task(bus.publish_all(large(writer))) for writer in range(WRITERS)]
-            done, waiting = await asyncio.wait(writing, timeout=3 + LONG.total_seconds())
+            done, waiting = await asyncio.wait(writing, timeout=LONG.total_seconds())
             assert not waiting
             assert all(isinstance(one.exception(), Unavailable) for one in done)
             began = clock()
-        assert clock() - began < 3, "nobody waits for such a server when we leave"
+        assert clock() - began < LONG.total_seconds(), "nobody waits for such a server when we leave"
 
 
 async def test_an_attempt_to_connect_leaves_no_connection_of_the_one_before() -> None:
@@ -165,5 +165,5 @@ async def test_whoever_waits_for_room_in_the_buffer_can_be_cancelled(tmp_path: P
         filling = asyncio.create_task(fill())
         await asyncio.wait({filling}, timeout=0.5)
         filling.cancel()
-        await asyncio.wait({filling}, timeout=1)
+        await asyncio.wait({filling}, timeout=LONG.total_seconds())
         assert filling.cancelled()

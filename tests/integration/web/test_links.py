@@ -142,8 +142,8 @@ async def test_a_person_follows_a_link_signs_in_and_approves(
         await browser.looks("link")
         await browser.ask("document.querySelector('input[name=comment]').focus()")
         await browser.press(*"checked", ENTER)
-        await browser.until("document.querySelector('h1').textContent === 'Approved'")
-        await browser.until("document.querySelector('.card').textContent.includes('approved by anna')")
+        await browser.until("document.querySelector('h1')?.textContent === 'Approved'")
+        await browser.until("document.querySelector('.card')?.textContent.includes('approved by anna')")
         assert "the write is still to come" in await browser.ask("document.querySelector('.card').textContent")
         await browser.looks("link_used")
         assert browser.violations() == []
@@ -168,4 +168,4 @@ async def test_the_page_of_a_link_keeps_what_was_typed_while_the_reactor_does_no
         await browser.until("document.querySelector('main [role=alert]') === null")
         await browser.ask("document.querySelector('input[name=comment]').focus()")
         await browser.press(ENTER)
-        await browser.until("document.querySelector('h1').textContent === 'Approved'")
+        await browser.until("document.querySelector('h1')?.textContent === 'Approved'")

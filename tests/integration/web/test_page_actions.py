@@ -10,7 +10,7 @@ from tests.integration.web.conftest import running, settings
 
 VALUES = "[...document.querySelectorAll('.filters input, .filters select')].map((one) => one.value)"
 ROWS = "[...document.querySelectorAll('.list .act')].map((one) => one.innerText)"
-NONE = "document.querySelector('main').innerText.includes('No action fits these filters.')"
+NONE = "document.querySelector('main')?.innerText.includes('No action fits these filters.')"
 
 
 def change(label: str, value: str) -> str:

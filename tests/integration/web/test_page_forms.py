@@ -44,7 +44,7 @@ async def _look(browser: Browser, verb: str) -> None:
     """Open a form, wait for its plan, look at it and close it."""
     await browser.until(f"document.querySelector('button.v-{verb}') !== null")
     await browser.ask(f"document.querySelector('button.v-{verb}').click()")
-    await browser.until(f"{OPEN}.querySelector('.buttons button:is(.primary, .warn):not([disabled])')")
+    await browser.until(f"{OPEN}?.querySelector('.buttons button:is(.primary, .warn):not([disabled])')")
     await browser.looks(f"form-{verb}")
     await browser.ask(f"{OPEN}.close()")
 
@@ -59,15 +59,15 @@ async def test_a_form_keeps_what_was_typed_when_its_request_fails_and_sends_it_t
         await browser.page.route("**/api/v1/commands/*", failing)
         await browser.until("document.querySelector('button.v-pause') !== null")
         await press(browser, "button.v-pause")
-        await browser.until(f"{OPEN}.querySelector('.error')?.textContent.includes('{said}')")
+        await browser.until(f"{OPEN}?.querySelector('.error')?.textContent.includes('{said}')")
         assert await browser.ask(TYPED) == "checked"
         await browser.page.unroute("**/api/v1/commands/*")
         await browser.ask(f"{OPEN}.querySelector('form').reset() || {OPEN}.close()")
     await browser.page.route("**/api/v1/commands/*", lost)
     await press(browser, "button.v-pause")
-    await browser.until(f"{OPEN}.querySelector('.error') !== null")
+    await browser.until("document.querySelector('dialog[open] .error') !== null")
     await browser.page.unroute("**/api/v1/commands/*")
-    await browser.until(f"{OPEN}.querySelector('button.primary:not([disabled])')")
+    await browser.until(f"{OPEN}?.querySelector('button.primary:not([disabled])')")
     await browser.ask(f"{OPEN}.querySelector('button.primary').click()")
     text = await browser.until("document.querySelector('.paused')?.textContent")
     assert "checked" in text

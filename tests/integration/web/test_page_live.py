@@ -49,7 +49,7 @@ async def test_a_window_that_opens_shows_without_a_reload_and_markup_is_text(sta
     assert await browser.ask("document.querySelectorAll('#app img[src=x], #app script').length") == 0
     assert "owned" not in await browser.ask("document.title")
     before = float(await browser.ask("document.querySelector('#counting .fill').style.width.replace('%', '')"))
-    await browser.until(f"parseFloat(document.querySelector('#counting .fill').style.width) > {before}")
+    await browser.until(f"parseFloat(document.querySelector('#counting .fill')?.style.width) > {before}")
     await scene.see(EAST, Health.HEALTHY)
     await browser.until("document.querySelector('#counting') === null")
     assert browser.violations() == []
@@ -75,7 +75,7 @@ async def test_what_is_old_is_marked_when_the_stream_is_lost(tmp_path: Path, bro
         await browser.go(f"{scene.url}/")
         await browser.until("document.querySelector('#counting') !== null")
         assert await browser.ask("document.querySelector('.stalebar') === null")
-    text = await browser.until("document.querySelector('.stalebar') && document.querySelector('.stalebar').textContent")
+    text = await browser.until("document.querySelector('.stalebar')?.textContent")
     assert "What you see is old" in text
 
 
@@ -91,5 +91,5 @@ async def test_all_pages_can_be_reached_by_keyboard_alone(start: Start, browser:
         seen.append(await browser.ask("document.activeElement.textContent"))
     assert seen == ["alert-reactor", "Now", "Map", "Actions", "Rules", "Members"]
     await browser.press(ENTER)
-    assert await browser.until("document.querySelector('h1').textContent === 'Members'")
+    assert await browser.until("document.querySelector('h1')?.textContent === 'Members'")
     assert await browser.ask("document.activeElement.id") == "main"

@@ -74,15 +74,15 @@ async def test_traffic_is_moved_by_hand_after_its_plan_was_shown(start: Start, b
     await scene.break_checkout()
     await sign_in(browser, scene, "otto")
     await open_failover(browser)
-    plan = "document.querySelector('dialog[open] pre.plan').textContent"
-    assert await browser.until(f"{plan}.includes('→') && {plan}") == (
+    plan = "document.querySelector('dialog[open] pre.plan')?.textContent"
+    assert await browser.until(f"{plan}?.includes('→') && {plan}") == (
         "east/shop/TrafficSplit/checkout: checkout=1 checkout-west=0 → checkout=0 checkout-west=1"
     )
     await browser.looks("failover")
     await browser.ask("document.querySelector('dialog[open] input[name=comment]').focus()")
     await browser.press(*"drill", ENTER)
     await browser.until("document.querySelector('.answer')?.textContent.includes('followed, until it is released')")
-    said = await browser.until("document.querySelector('main').textContent.match(/Moved by hand by.*?drill/)?.[0]")
+    said = await browser.until("document.querySelector('main')?.textContent.match(/Moved by hand by.*?drill/)?.[0]")
     assert 'as "otto"' in said
     await browser.looks("by-hand")
     assert browser.violations() == []
@@ -94,9 +94,10 @@ async def test_what_is_typed_stays_while_the_page_is_drawn_again(start: Start, b
     await sign_in(browser, scene, "otto")
     await browser.until("document.querySelector('button.v-pause') !== null")
     await browser.ask("document.querySelector('button.v-pause').click()")
+    await browser.until("document.querySelector('dialog[open] input[name=rule]') !== null")
     await browser.ask("document.querySelector('dialog[open] input[name=rule]').focus()")
     await browser.press(*"checkout")
-    drawn = "document.querySelector('#counting .fill').style.width"
-    before = await browser.ask(drawn)
-    await browser.until(f"{drawn} !== '{before}'")
+    drawn = "document.querySelector('#counting .fill')?.style.width"
+    before = await browser.until(drawn)
+    await browser.until(f"![undefined, '{before}'].includes({drawn})")
     assert await browser.ask("document.querySelector('dialog[open] input[name=rule]').value") == "checkout*"
