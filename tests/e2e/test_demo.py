@@ -29,8 +29,9 @@ from tests.browser import browsing
 from tests.e2e.waiting import until_told
 
 ROOT = Path(__file__).parents[2]
-STORY_SECONDS = 60.0
-PROMPT_SECONDS = 10.0
+STORY_SECONDS = 180.0
+"""It takes 30 s on a quiet machine."""
+PROMPT_SECONDS = 30.0
 COMMAND = "from reactor.cli.main import main; main()"  # what the installed script does
 MARK = "REACTOR_TEST_MARK"
 
@@ -107,7 +108,10 @@ async def demo(folder: Path, *arguments: str) -> AsyncIterator[Demo]:
         await running.gone(PROMPT_SECONDS)
 
 
-async def test_a_first_run_shows_failover_and_failback_and_leaves_nothing(tmp_path: Path) -> None:
+@pytest.mark.parametrize("timely", [False, pytest.param(True, marks=pytest.mark.alone)])
+async def test_a_first_run_shows_failover_and_failback_and_leaves_nothing(tmp_path: Path, *, timely: bool) -> None:
+    """`timely`: on a machine that does nothing else, it also acts within a second of each window's end."""
+    five, eight = (r"5\.\d", r"8\.\d") if timely else (r"\d+\.\d", r"\d+\.\d")
     async with demo(tmp_path, "--once") as running:
         assert await running.end(STORY_SECONDS) == 0, running.said
         assert running.processes() == []
@@ -120,18 +124,22 @@ async def test_a_first_run_shows_failover_and_failback_and_leaves_nothing(tmp_pa
         r"probe    service/east/shop/checkout is Unhealthy \(HTTP 503",
         r"window   service/east/shop/checkout is tolerated for 5 s",
         r"service/east/shop/checkout bad: \d\.\d s of 5 s left",
-        r"action   east/shop/checkout: checkout 1 → 0, checkout-west 0 → 1, checkout-central 0 → 1, 5\.\d s after",
+        r"action   east/shop/checkout: checkout 1 → 0, checkout-west 0 → 1, checkout-central 0 → 1, "
+        + five
+        + " s after",
         r"event    Failover: .*PrimaryUnhealthy",
         r"checkout 0/s, checkout-west \d+/s 100% ok, checkout-central \d+/s 100% ok",
         r"healed   the demo heals checkout",
         r"window   service/east/shop/checkout must stay good for 8 s",
-        r"action   east/shop/checkout: checkout 0 → 1, checkout-west 1 → 0, checkout-central 1 → 0, 8\.\d s after",
+        r"action   east/shop/checkout: checkout 0 → 1, checkout-west 1 → 0, checkout-central 1 → 0, "
+        + eight
+        + " s after",
         r"writes to the route: 2; 0 doubled, 0 early",
     ]
     assert re.search(".*".join(steps), said, re.DOTALL), said
     figures = re.search(r"first action (\S+) s after the services were up, (\S+) s after the fault\n(.*)", said)
     assert figures is not None
-    assert float(figures[1]) < 20
+    assert not timely or float(figures[1]) < 20
     assert float(figures[2]) >= 5  # never early
     assert "only between the fault and the shift" in figures[3]
 

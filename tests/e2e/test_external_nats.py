@@ -115,6 +115,7 @@ async def test_a_cluster_of_three_loses_a_server_and_nothing_else(
     assert codes[200] == len(NAMES)
 
 
+@pytest.mark.alone
 async def test_readiness_follows_a_bus_that_freezes_dies_and_fills_up(
     shop: Shop, reactor: MakeReactor, small_nats: EmbeddedServer
 ) -> None:
@@ -165,7 +166,7 @@ async def fill(bus: JetStreamBus) -> None:
     for size in (100_000, 1_000, 10):
         answer = b""
         while b"error" not in answer:
-            answer = (await bus.connection.client.request(JUNK, b"x" * size, timeout=2)).data
+            answer = (await bus.connection.client.request(JUNK, b"x" * size, timeout=30)).data
 
 
 @pytest.mark.alone

@@ -5,6 +5,8 @@ from __future__ import annotations
 from asyncio import get_running_loop
 from pathlib import Path
 
+import pytest
+
 from tests.e2e.alerts import body, firing
 from tests.e2e.conftest import MakeReactor
 from tests.e2e.rulefiles import ALERTS, document, failover
@@ -23,6 +25,7 @@ SOURCES = """
 """Those that watch, and those that look; nodes speak with two voices."""
 
 
+@pytest.mark.alone
 async def test_sigterm_ends_the_reactor_and_its_bus_at_once(shop: Shop, reactor: MakeReactor) -> None:
     shop.split("checkout", "fallback")
     service = reactor(document(ALERTS, SOURCES, rules=failover()))
@@ -51,6 +54,7 @@ async def test_sigkill_of_the_reactor_leaves_no_bus_behind(shop: Shop, reactor: 
         await until(lambda: not any(Path(f"/proc/{child}").exists() for child in children), "its children are gone")
 
 
+@pytest.mark.alone
 async def test_sigterm_ends_a_reactor_whose_prometheus_drips(shop: Shop, reactor: MakeReactor) -> None:
     """Each byte comes before any time-out of a read, so the query itself never ends."""
     prometheus = Prometheus()

@@ -41,7 +41,7 @@ async def bus(tmp_path: Path) -> AsyncIterator[JetStreamBus]:
     """A bus with an audit of five records in partition 3 by two rules, one in partition 4, and two commands."""
     async with (
         EmbeddedServer(tmp_path / "nats") as server,
-        JetStreamBus.connect(server.url, name="test", timeout=timedelta(seconds=2)) as bus,
+        JetStreamBus.connect(server.url, name="test", timeout=timedelta(seconds=10)) as bus,
     ):
         await provision(bus)
         for partition, numbers in ((3, range(5)), (4, range(1))):
@@ -80,7 +80,7 @@ async def forge(bus: JetStreamBus, change: Callable[[Records], Records]) -> None
 
 async def stored_at(bus: JetStreamBus, sequence: int) -> Delivery | None:
     async with bus.read(DECISIONS, DECISIONS.subjects[0], after=sequence - 1) as reading:
-        [first, *_] = await reading.next(timedelta(seconds=5))
+        [first, *_] = await reading.next(timedelta(seconds=60))
         return first if first.sequence == sequence else None
 
 
@@ -240,7 +240,10 @@ async def test_a_word_that_is_routed_twice_stands_in_the_audit_once(bus: JetStre
 
 
 async def test_records_of_before_chains_are_left_alone(tmp_path: Path) -> None:
-    async with EmbeddedServer(tmp_path / "nats") as server, JetStreamBus.connect(server.url, name="test") as bus:
+    async with (
+        EmbeddedServer(tmp_path / "nats") as server,
+        JetStreamBus.connect(server.url, name="test", timeout=timedelta(seconds=10)) as bus,
+    ):
         await provision(bus)
         for number in range(3):
             await bus.publish(Outgoing(subjects.decision(3, "rule-1"), _alone(), f"old-{number}"))

@@ -46,7 +46,7 @@ async def url(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[
     group = Group("prod-zones", "prod", ZoneState(seen=seen, isolation=isolation))
     async with (
         EmbeddedServer(tmp_path / "nats") as server,
-        JetStreamBus.connect(server.url, name="test", timeout=timedelta(seconds=2)) as bus,
+        JetStreamBus.connect(server.url, name="test", timeout=timedelta(seconds=10)) as bus,
     ):
         await provision(bus)
         await bus.store(GROUPS).put("0.group.test", dump(group), revision=None)
@@ -59,10 +59,10 @@ async def reactor(url: str, *words: str) -> Result:
 
 async def commands(url: str) -> list[str]:
     async with (
-        JetStreamBus.connect(url, name="look", timeout=timedelta(seconds=2)) as bus,
+        JetStreamBus.connect(url, name="look", timeout=timedelta(seconds=10)) as bus,
         bus.work(ROUTERS, batch=10) as work,
     ):
-        return [type(decode(one.body).data).__name__ for one in await work.next(timedelta(seconds=5))]
+        return [type(decode(one.body).data).__name__ for one in await work.next(timedelta(seconds=60))]
 
 
 async def test_zones_are_shown_as_they_are_stored(url: str) -> None:

@@ -39,7 +39,7 @@ async def bus(tmp_path: Path) -> AsyncIterator[JetStreamBus]:
     """A bus with all that a reactor keeps on it."""
     async with (
         EmbeddedServer(tmp_path / "nats") as server,
-        JetStreamBus.connect(server.url, name="test", timeout=timedelta(seconds=2)) as bus,
+        JetStreamBus.connect(server.url, name="test", timeout=timedelta(seconds=10)) as bus,
     ):
         await provision(bus)
         await agree_on_partitions(bus, PARTITIONS)

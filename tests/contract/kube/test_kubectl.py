@@ -74,14 +74,14 @@ async def test_kubectl_shows_tables(kubectl: Run, east: EmulatedCluster) -> None
 
 
 async def test_kubectl_waits_and_knows_the_short_names(kubectl: Run, east: EmulatedCluster) -> None:
-    await kubectl("wait", "--for=condition=Established", "crd/httproutes.gateway.networking.k8s.io", "--timeout=5s")
+    await kubectl("wait", "--for=condition=Established", "crd/httproutes.gateway.networking.k8s.io", "--timeout=60s")
     assert "default" in await kubectl("get", "ns")
     assert "trafficsplits" in await kubectl("api-resources", "--api-group=split.smi-spec.io")
 
 
 async def test_kubectl_watches(kubectl: Run, east: EmulatedCluster) -> None:
     east.create(config_map("a"))
-    waiting = asyncio.create_task(kubectl("wait", "--for=delete", "configmap/a", "--timeout=10s"))
+    waiting = asyncio.create_task(kubectl("wait", "--for=delete", "configmap/a", "--timeout=60s"))
     async with asyncio.timeout(PATIENCE):
         while not any(watch.call.resource.plural == "configmaps" for watch in east.watches):
             assert not waiting.done(), waiting.result()

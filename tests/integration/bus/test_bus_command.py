@@ -65,7 +65,7 @@ async def test_init_makes_everything_and_the_second_time_nothing(server: Embedde
 
 async def test_init_says_what_it_changes_in_what_is_there(server: EmbeddedServer) -> None:
     await reactor_bus(server.url, "init")
-    async with JetStreamBus.connect(server.url, name="test") as bus:
+    async with JetStreamBus.connect(server.url, name="test", timeout=timedelta(seconds=10)) as bus:
         there = await bus.connection.api(f"CONSUMER.INFO.{EXECUTORS.stream}.{EXECUTORS.name}", {})
         slow = there["config"] | {"ack_wait": 30 * 10**9}
         await bus.connection.api(
@@ -122,7 +122,7 @@ async def test_before_init_check_names_everything_that_is_missing_and_writes_not
     assert sum("is missing: run reactor bus init" in row["detail"] for row in failed) == EVERYTHING
     status = await reactor_bus(server.url, "status")
     assert (status.exit_code, "run reactor bus init" in status.output) == (1, True)
-    async with JetStreamBus.connect(server.url, name="test") as bus:
+    async with JetStreamBus.connect(server.url, name="test", timeout=timedelta(seconds=10)) as bus:
         assert (await bus.connection.api("STREAM.NAMES", {}))["total"] == 0
 
 
@@ -164,21 +164,21 @@ async def test_who_may_not_publish_is_told_so_at_once_and_on_which_subject(tmp_p
         async with JetStreamBus.connect(url, name="test", patience=timedelta(seconds=60)) as bus:
             denied = subjects.command("IsolateZone", "me")
             for _ in range(2):
-                async with asyncio.timeout(2):
+                async with asyncio.timeout(30):  # half of the patience
                     with pytest.raises(NotPermitted, match=f"may not publish on {denied}"):
                         await bus.publish(Outgoing(denied, b"{}", "1"))
             assert await bus.publish(Outgoing(subjects.command("pause", "me"), b"{}", "2")) == 1
 
 
 async def test_streams_that_cannot_be_used_are_named_by_check_and_left_alone_by_init(server: EmbeddedServer) -> None:
-    async with JetStreamBus.connect(server.url, name="test") as bus:
+    async with JetStreamBus.connect(server.url, name="test", timeout=timedelta(seconds=10)) as bus:
         mine = {"name": FACTS.name, "subjects": ["mine.>"], "retention": "limits", "storage": "file"}
         await bus.connection.api(f"STREAM.CREATE.{FACTS.name}", mine)
     for words in (("init",), ("check",)):
         result = await reactor_bus(server.url, *words)
         assert result.exit_code == 1
         assert "REACTOR_FACTS exists with subjects ['mine.>']" in result.output
-    async with JetStreamBus.connect(server.url, name="test") as bus:
+    async with JetStreamBus.connect(server.url, name="test", timeout=timedelta(seconds=10)) as bus:
         assert (await bus.connection.api("STREAM.NAMES", {}))["streams"] == [FACTS.name]
 
 

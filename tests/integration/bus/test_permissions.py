@@ -178,7 +178,9 @@ async def refused_all(client: Client, denied: list[str]) -> None:
 @asynccontextmanager
 async def bus_of(server: EmbeddedServer, user: str, *, read_only: bool = False) -> AsyncIterator[JetStreamBus]:
     credentials = Credentials(user=user, password=PASSWORD, inbox_prefix=f"_INBOX_{user}")
-    async with JetStreamBus.connect(server.url, name="test", credentials=credentials, read_only=read_only) as bus:
+    async with JetStreamBus.connect(
+        server.url, name="test", credentials=credentials, timeout=timedelta(seconds=10), read_only=read_only
+    ) as bus:
         yield bus
 
 

@@ -157,7 +157,7 @@ def make_world(server: EmbeddedServer) -> Callable[..., object]:
     async def make(*, mode: str = "Enforce", toleration: float = 0.0, rule: str = RULE) -> AsyncIterator[World]:
         rules = load([("shop.yaml", rule.format(mode=mode, toleration=toleration))])
         routing, clock = Routing(rules.rules), Clock()
-        async with JetStreamBus.connect(server.url, name="test", timeout=timedelta(seconds=2)) as bus:
+        async with JetStreamBus.connect(server.url, name="test", timeout=timedelta(seconds=10)) as bus:
             await provision(bus)
             yield World(bus, clock, routing, FactPublisher(bus, routing, PARTITIONS, clock, source="/test"))
 

@@ -43,7 +43,7 @@ async def test_what_was_in_other_hands_is_not_carried_out_if_it_is_no_longer_wan
         asked_for = action(world)
         async with world.bus.work(topology.EXECUTORS, batch=1) as other:
             await ask(world, asked_for, "m")
-            [taken] = await other.next(timedelta(seconds=5))
+            [taken] = await other.next(timedelta(seconds=60))
             await other.nak(taken, timedelta(0))
         async with world.answers(lambda _: False) as asked, world.executor():
             refused = await outcome(world, asked_for)
@@ -114,7 +114,7 @@ async def test_what_a_frozen_executor_had_is_not_written_by_another_after_its_ta
             [_] = await frozen.next(timedelta(seconds=10))
             await world.see(EAST, Health.HEALTHY)
             async with world.executor():
-                await eventually(lambda: not any(group.outbox for group in decider.groups()), within=15)
+                await eventually(lambda: not any(group.outbox for group in decider.groups()))
         assert 1 not in [one.generation for one in world.written], "only the way back may be written"
 
 

@@ -53,17 +53,25 @@ async def test_a_dead_primary_fails_over_and_back(make_world: Make) -> None:
 
 
 async def test_a_restart_forgets_no_deadline(make_world: Make) -> None:
+    """The window over which it was decided is the one that the first decider opened: by what is recorded of it."""
     async with make_world(toleration=1.5) as world:
         async with world.decider("one") as decider:
             await healthy(world)
             await world.see(EAST, Health.UNHEALTHY)
             opened = world.clock.now()
             await eventually(lambda: any(group.next_deadline for group in decider.groups()))
-        async with world.decider("two"), world.executor():
+        async with (
+            world.decider("two"),
+            world.executor(),
+            world.bus.read(DECISIONS, f"{ROOT}.decisions.>", after=0) as log,
+        ):
             action = await world.next_write()
+            record = decode((await log.next(timedelta(seconds=60)))[-1].body).data
         assert weights(action) == AWAY
-        waited = action.decided_at - opened
-        assert timedelta(seconds=1.4) < waited < timedelta(seconds=3)
+        assert action.decided_at - opened > timedelta(seconds=1.4)
+        [window] = [one for one in record.evidence if one.target == EAST]
+        assert window.window_began <= opened
+        assert timedelta(seconds=1.4) < window.window_ended - window.window_began < timedelta(seconds=3)
 
 
 async def test_what_is_heard_while_nobody_decides_is_decided_later(make_world: Make) -> None:
@@ -98,7 +106,7 @@ async def test_a_window_waits_for_what_is_in_the_hands_of_a_router(make_world: M
             failed = Observation(target=WEST, status=Health.UNHEALTHY, observed_at=world.clock.now())
             body = encode(failed, id="1", source="/test", time=failed.observed_at)
             await world.bus.publish(Outgoing(subjects.observation("health", WEST), body, "1"))
-            [taken] = await router.next(timedelta(seconds=5))
+            [taken] = await router.next(timedelta(seconds=60))
             await world.see(EAST, Health.UNHEALTHY)
             await eventually(lambda: waits._value.get() > before)
             await world.publisher.publish(failed)
@@ -182,10 +190,11 @@ async def test_a_dry_run_is_recorded_and_asks_nobody(make_world: Make) -> None:
         ):
             await healthy(world)
             await world.see(EAST, Health.UNHEALTHY)
-            record = decode((await log.next(timedelta(seconds=5)))[0].body).data
+            record = decode((await log.next(timedelta(seconds=60)))[0].body).data
         assert record.actions[0]["weights"] == AWAY
         assert record.actions[0]["mode"] == "DryRun"
-        assert "Unhealthy" in [fact.get("status") for fact in record.facts]
+        # Not by its facts: where they were read before all was known, a moment that passes decides, as with any window.
+        assert (EAST, Health.UNHEALTHY) in [(one.target, one.status) for one in record.evidence]
     assert world.written == []
 
 
@@ -211,7 +220,7 @@ async def test_a_restart_forgets_no_deadline_of_a_pause(make_world: Make) -> Non
             await world.see(EAST, Health.UNHEALTHY)
             await eventually(lambda: any(g.held and g.held.reason == "Paused" for g in decider.groups()))
         async with world.decider("two"):
-            assert weights(await world.next_write(within=20)) == AWAY
+            assert weights(await world.next_write()) == AWAY
             assert world.clock.now() >= asked + timedelta(seconds=PAUSED)
 
 
@@ -226,6 +235,7 @@ async def test_two_deciders_share_the_partitions_and_act_once(make_world: Make) 
     assert len(world.written) == 1
 
 
+@pytest.mark.alone
 async def test_a_decider_that_leaves_is_replaced_within_a_second(make_world: Make) -> None:
     async with make_world() as world, world.executor(), world.decider("one") as one:
         async with world.decider("two") as two:
@@ -276,7 +286,7 @@ async def test_a_trace_that_comes_in_is_carried_to_the_action_and_its_outcome(ma
         await world.publisher.publish(failure, "traced", trace)
         await world.next_write()
         async with world.bus.read(FACTS, f"{ROOT}.facts.*.outcome.>", after=0) as outcomes:
-            [outcome] = await outcomes.next(timedelta(seconds=5))
+            [outcome] = await outcomes.next(timedelta(seconds=60))
     assert outcome.traceparent == trace
 
 
@@ -285,7 +295,7 @@ async def recreate_facts(world: World, server: EmbeddedServer) -> None:
     client = await nats.connect(server.url)
     await client.jetstream().delete_stream(FACTS.name)
     await client.close()
-    async with JetStreamBus.connect(server.url, name="operator", timeout=timedelta(seconds=2)) as bus:
+    async with JetStreamBus.connect(server.url, name="operator", timeout=timedelta(seconds=10)) as bus:
         await provision(bus)
 
 

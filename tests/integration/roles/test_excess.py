@@ -35,7 +35,7 @@ LOOK = 0.02
 
 @pytest.fixture
 async def bus(server: EmbeddedServer) -> AsyncIterator[JetStreamBus]:
-    async with JetStreamBus.connect(server.url, name="test") as bus:
+    async with JetStreamBus.connect(server.url, name="test", timeout=timedelta(seconds=10)) as bus:
         await provision(bus)
         yield bus
 

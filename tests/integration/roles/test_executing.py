@@ -204,7 +204,7 @@ async def test_what_is_owed_when_a_partition_is_taken_over_is_in_the_audit(make_
             world.decider("one"),
             world.bus.read(DECISIONS, f"{subjects.ROOT}.decisions.>", after=0) as reading,
         ):
-            [told] = await reading.next(timedelta(seconds=5))
+            [told] = await reading.next(timedelta(seconds=60))
         record = decode(told.body).data
         assert isinstance(record, DecisionRecord)
         assert [one["id"] for one in record.actions] == [asked.id]
@@ -234,7 +234,7 @@ async def test_what_stands_already_is_not_done_while_an_older_write_may_be_on_it
 async def outcome(world: World, asked: SetWeights, *, partition: str = "*") -> Outcome:
     subject = f"{subjects.ROOT}.facts.{partition}.outcome.{subjects.token(asked.id)}"
     async with world.bus.read(FACTS, subject, after=0) as reading:
-        told, *_ = await reading.next(timedelta(seconds=5))  # in each partition that it concerns
+        told, *_ = await reading.next(timedelta(seconds=60))  # in each partition that it concerns
     found = decode(told.body).data
     assert isinstance(found, Outcome)
     return found

@@ -73,7 +73,7 @@ async def test_an_action_that_takes_long_is_not_given_to_another(make_world: Mak
         one, two = (Executor(world.bus, world.clock, world.publisher, slow) for _ in range(2))
         async with running(one.run), running(two.run), world.decider("decider"):
             await ask_for_a_failover(world)
-            async with asyncio.timeout(10 * ACK_WAIT):
+            async with asyncio.timeout(60):
                 await done.wait()
     assert len(began) == 1
 
@@ -141,13 +141,16 @@ async def test_a_step_in_dead_hands_keeps_the_step_back_waiting_no_longer_than_i
         async with world.answers(), world.executor():
             assert (await world.next_write()).generation == 2
             waited = world.clock.now() - died
-    assert timedelta(seconds=3) <= waited < timedelta(seconds=3) + 2 * executor.AGAIN
+    assert timedelta(seconds=3) <= waited < executor.AT_WORK, (
+        "what it says of itself counts, not what it may say at most"
+    )
 
 
 async def test_a_process_that_dies_in_a_step_keeps_the_step_back_waiting_no_longer_than_it_may_be_at_work(
     make_world: Make, server: EmbeddedServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Which is at most 15 s (below); here three."""
+    usual = executor.AT_WORK
     monkeypatch.setattr(executor, "AT_WORK", timedelta(seconds=3))
     begun, undone = asyncio.Event(), asyncio.Event()
 
@@ -169,10 +172,10 @@ async def test_a_process_that_dies_in_a_step_keeps_the_step_back_waiting_no_long
             await bus.connection.client.close()
             await ask(world, zone_step("CutNetwork", undo=True, generation=2, decided_at=died))
             async with running(Executor(world.bus, world.clock, world.publisher, carry_out).run):
-                async with asyncio.timeout(10):
+                async with asyncio.timeout(60):
                     await undone.wait()
                 waited = world.clock.now() - died
-    assert timedelta(seconds=1) < waited < timedelta(seconds=3) + executor.AGAIN
+    assert timedelta(seconds=1) < waited < usual, "not as long as a step of production may be at work"
 
 
 @pytest.mark.alone

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
+from datetime import timedelta
 
 import pytest
 
@@ -72,7 +73,7 @@ async def test_whoever_connects_again_is_silent_until_it_is_heard_again_which_is
     monkeypatch.setattr(fleet_, "HEARTBEAT", 3600.0)
     async with (
         make_world() as world,
-        JetStreamBus.connect(server.url, name="one") as own,
+        JetStreamBus.connect(server.url, name="one", timeout=timedelta(seconds=10)) as own,
         Fleet(world.bus, "two", len(NAMES), world.clock).joined(),
     ):
         one = Fleet(own, "one", len(NAMES), world.clock, losses=lambda: own.connection.losses)

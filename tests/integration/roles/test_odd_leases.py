@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import timedelta
 
 import pytest
 
@@ -34,8 +35,8 @@ def shared(*fleets: Fleet) -> Callable[[], bool]:
 @pytest.mark.parametrize("before", [True, False], ids=["before the start", "while they run"])
 async def test_entries_that_cannot_be_read_stop_no_fleet(server: EmbeddedServer, *, before: bool) -> None:
     async with (
-        JetStreamBus.connect(server.url, name="a") as bus,
-        JetStreamBus.connect(server.url, name="b") as other,
+        JetStreamBus.connect(server.url, name="a", timeout=timedelta(seconds=10)) as bus,
+        JetStreamBus.connect(server.url, name="b", timeout=timedelta(seconds=10)) as other,
     ):
         await provision(bus)
         store = bus.store(LEASES)

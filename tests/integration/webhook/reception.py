@@ -82,7 +82,7 @@ class Reception:
         if close:
             writer.write_eof()
         try:
-            return await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), 5)
+            return await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), 60)
         except (ConnectionResetError, asyncio.IncompleteReadError):
             return b""
         finally:

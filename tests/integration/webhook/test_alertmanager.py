@@ -121,7 +121,7 @@ async def test_a_real_alertmanager_is_heard_and_tries_again_after_503(tmp_path: 
     server = WebhookServer(settings, sources=["am"], bus=None, ready=ready, clock=clock)
     async with (
         EmbeddedServer(tmp_path / "nats") as nats,
-        JetStreamBus.connect(nats.url, name="test") as bus,
+        JetStreamBus.connect(nats.url, name="test", timeout=timedelta(seconds=10)) as bus,
         listening(server) as url,
         alertmanager(tmp_path, f"{url}/v1/alerts/am", token) as api,
     ):
@@ -150,7 +150,7 @@ async def test_a_lost_firing_and_a_lost_resolved_heal_against_a_real_api(tmp_pat
     token.write_text("s3cret")
     async with (
         EmbeddedServer(tmp_path / "nats") as nats,
-        JetStreamBus.connect(nats.url, name="test") as bus,
+        JetStreamBus.connect(nats.url, name="test", timeout=timedelta(seconds=10)) as bus,
         alertmanager(tmp_path, "http://127.0.0.1:1/", token) as api,
     ):
         await provision(bus)

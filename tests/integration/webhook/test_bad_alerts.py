@@ -64,7 +64,7 @@ async def cut(receiver: Reception, head: bytes, drop: bytes) -> bytes:
     answer = asyncio.create_task(reader.read(1000))
     writer.write(head)
     try:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             while not answer.done():
                 writer.write(drop)
                 await asyncio.sleep(0.01)

@@ -7,12 +7,15 @@ from collections import Counter
 from collections.abc import Sequence
 from datetime import timedelta
 
+import pytest
+
 from bus import subjects
 from bus.envelope import decode
 from bus.errors import NotPermitted
 from bus.port import Outgoing
 from bus.testing.memory import MemoryBus
 from bus.topology import PARKED_POSTS
+from reactor.webhook import webhook_server
 from reactor.webhook.webhook_server import IN_HANDS_MAX
 from tests.integration.webhook.reception import Reception
 from tests.unit.webhook.builders import alert, body
@@ -87,8 +90,10 @@ async def test_while_one_large_post_of_a_source_waits_stored_its_next_one_waits_
 
 
 async def test_two_large_posts_at_once_are_not_both_stored_before_routers_have_taken_up_one(
-    receiver: Reception,
+    receiver: Reception, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Also where a machine is so busy that it takes the second one in half a second later."""
+    monkeypatch.setattr(webhook_server, "LARGE_POST_PAUSE_SECONDS", 60.0)
     hands = with_routers(receiver, webhooks=IN_HANDS_MAX)
     assert (await receiver.post(LARGE))[0] == 200
     post = asyncio.create_task(receiver.post(body(*(alert(f"f{one:015x}", text="x" * 1000) for one in range(ALERTS)))))
