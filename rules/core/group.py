@@ -193,7 +193,8 @@ class OutboxEntry:
     """When it is published again, with the same id."""
     tries: int = 1
     rounds: int = 0
-    """How often it was going on and not done, which is no failure. It is asked for again all the same."""
+    """How often it was going on and not done, or the API server was away: that counts as no try. It is asked for again
+    all the same."""
     failed: str = ""
     """Why the last try failed, or how far it is."""
     wanted: bool = True

@@ -21,6 +21,15 @@ RETRY_MAX = timedelta(minutes=5)
 RETRY_AWAY = timedelta(seconds=1.5)
 """Where the API server does not answer. What is wanted is to be done within five seconds once it is back, and most of
 these are left for the rest."""
+RETRY_REFUSED = timedelta(seconds=3.5)
+"""Where the API server, or a proxy before it, refuses: a storm of such answers ends as an outage does, and what is
+wanted is to be done within five seconds of its end."""
+TRIES_ALIKE = 68
+"""So many refusals are followed by the same wait, some four minutes of them. What is refused for longer is tried less
+and less often: each try costs the server up to three requests."""
+_AWAY = "ApiUnavailable"
+_REFUSED = frozenset({"Forbidden", "RouteNotFound", "Conflict", "Invalid"})
+"""Answers 401 and 403, 404, 409, and the others of 4xx that are no sign of load."""
 WAITED = "Waited"
 NON_FAILURES = {"InProgress": RETRY_FIRST, "Maintained": timedelta(minutes=1), WAITED: timedelta(seconds=1)}
 """Reasons of an action that is not done and has not failed, and how soon the same one is asked for again.
@@ -130,12 +139,18 @@ def _outcome(rule: Rule, group: Group, fact: Outcome, now: datetime) -> Group:
     goes_on = (fact.reason or "") in NON_FAILURES
     wait = NON_FAILURES[fact.reason or ""] if goes_on else _retry_after(fact, entry.tries)
     failed = f"{fact.reason or 'Failed'}: {fact.detail}".rstrip(": ")
-    tries, rounds = entry.tries + (not goes_on), entry.rounds + goes_on
+    uncounted = goes_on or fact.reason == _AWAY  # an outage, however long, uses up no tries
+    tries, rounds = entry.tries + (not uncounted), entry.rounds + uncounted
     again = replace(entry, retry_at=now + wait, tries=tries, rounds=rounds, failed=failed, ended=True)
     return kind_of(rule).failed(rule, replace(group, outbox=(*rest, again)), entry.action, fact, at)
 
 
 def _retry_after(fact: Outcome, tries: int) -> timedelta:
-    if fact.reason == "ApiUnavailable":
+    """How long to wait after this failure, the `tries`-th of the action that counts."""
+    if fact.reason == _AWAY:
         return RETRY_AWAY
-    return min(RETRY_FIRST * (1 << min(tries - 1, 10)), RETRY_MAX)
+    if fact.reason not in _REFUSED:
+        return min(RETRY_FIRST * (1 << min(tries - 1, 10)), RETRY_MAX)
+    if tries <= TRIES_ALIKE:
+        return RETRY_REFUSED
+    return min(RETRY_REFUSED * (1 << min(tries - TRIES_ALIKE, 10)), RETRY_MAX)

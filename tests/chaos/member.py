@@ -58,7 +58,7 @@ _SPANS = {
     conditional_write: ("SETTLE_SECONDS",),
     supervise: ("PAUSE_MAX",),
     owe: ("RESEND",),
-    observe: ("RETRY_FIRST", "RETRY_MAX"),
+    observe: ("RETRY_FIRST", "RETRY_REFUSED", "RETRY_MAX"),
     route_inventory: ("REFRESH_SECONDS",),
     reflector: ("GRACE_SECONDS",),
     reloading: ("LOOK_SECONDS",),

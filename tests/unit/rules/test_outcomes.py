@@ -297,3 +297,28 @@ def test_where_the_api_server_does_not_answer_it_is_tried_again_every_one_and_a_
         group = step(rule, group, when, outcome(owed.action.id, "Failed", at=when, reason="ApiUnavailable")).group
         assert group.outbox[0].retry_at == at(when + 1.5)
         group = step(rule, group, when + 1.5).group
+
+
+def test_what_the_api_server_refuses_is_tried_again_every_three_and_a_half_seconds_for_four_minutes() -> None:
+    """A storm of 401, 403, 404 or 409 ends as an outage does: the failover was up to five minutes late then."""
+    for reason in ("Forbidden", "RouteNotFound", "Conflict", "Invalid"):
+        waits = _waits(*[reason] * 78)
+        assert waits[:68] == [3.5] * 68
+        assert waits[68:] == [7, 14, 28, 56, 112, 224, 300, 300, 300, 300]
+
+
+def test_an_outage_before_a_storm_of_refusals_takes_none_of_its_quick_tries() -> None:
+    assert _waits(*["ApiUnavailable"] * 300, "Forbidden")[-1] == 3.5
+
+
+def _waits(*story: str) -> list[float]:
+    """Seconds to each next try, where one after the other fails for these reasons."""
+    decision, now, waits = failed(), 0.0, list[float]()
+    for reason in story:
+        decision = step(RULE, decision.group, now, outcome(FIRST, "Failed", at=now, reason=reason))
+        assert decision.next_deadline is not None
+        waits.append((decision.next_deadline - at(now)).total_seconds())
+        now += waits[-1]
+        decision = step(RULE, decision.group, now)
+        assert ids(decision) == [FIRST]
+    return waits
