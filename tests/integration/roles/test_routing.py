@@ -17,7 +17,7 @@ from bus.jetstream import JetStreamBus, provision
 from bus.messages import Health, Observation, WebhookPost
 from bus.port import Delivery, Outgoing
 from bus.topology import FACTS, INBOX, ROUTE_WAIT, ROUTERS
-from reactor.decide.watermark import Watermark
+from reactor.decide.watermark import STUCK_SECONDS, Watermark
 from reactor.route.publisher import FactPublisher
 from reactor.route.router import PARKED_AT_ONCE, Router
 from reactor.runtime.clock import Clock
@@ -85,7 +85,7 @@ def publisher(bus: JetStreamBus, clock: Clock) -> FactPublisher:
 
 
 async def waited(bus: JetStreamBus, within: float = 60.0) -> float:
-    """Seconds until a window that is over now may be acted on; fails where it waits for what does not end."""
+    """Seconds until a window that is over now may be acted on; `STUCK_SECONDS` where it waits for what does not end."""
     clock = Clock()
     async with bus.read(FACTS, subjects.facts(3), after=0) as reading, asyncio.timeout(within):
         known, since, moment = Watermark(bus, clock, reading), clock.monotonic(), clock.now()
@@ -141,7 +141,7 @@ async def test_messages_that_two_routers_route_become_facts_once(server: Embedde
                 held += await work.next(ROUTE_WAIT)
             work._extending.cancel()  # type: ignore[attr-defined] # its extensions are lost on the way
             async with running(Router(bus, publisher(bus, clock), Posts(), Clock()).run):
-                await waited(bus)
+                assert await waited(bus) < STUCK_SECONDS / 2
             for delivery in held:
                 await unheard._one(work, INBOX, delivery)
     facts = []
@@ -158,7 +158,7 @@ async def test_a_post_for_a_source_that_is_unknown_here_delays_no_window_and_is_
     async with running(router.run), running(router.run_parked):
         await post(bus, "for newer rules", source="renamed")
         await queue_is(bus, ROUTERS, is_empty)  # it is parked, and nobody here ever takes it
-        await waited(bus)
+        assert await waited(bus) < STUCK_SECONDS / 2
         assert not old.taken
     router = Router(bus, publisher(bus, clock), new, Clock())
     async with running(router.run), running(router.run_parked):
@@ -182,7 +182,7 @@ async def test_posts_that_wait_are_routed_one_by_one_and_no_window_waits_for_the
     ])  # fmt: skip
     async with running(router.run), running(router.run_parked):
         await eventually(lambda: posts.at_once > 0)
-        await waited(bus)
+        assert await waited(bus) < STUCK_SECONDS / 2
         assert not posts.taken
         assert posts.may is not None
         posts.may.set()
