@@ -100,6 +100,11 @@ class LogReader(Protocol):
         ...
 
     @property
+    def unread(self) -> int:
+        """How many messages are stored and were not given out, for all we heard."""
+        ...
+
+    @property
     def position(self) -> int:
         """Sequence of the last message that was given out."""
         ...

@@ -78,6 +78,11 @@ class OrderedReading:
         return self._consumer is not None and self._consumer.intact() and self._consumer.drained
 
     @property
+    def unread(self) -> int:
+        """How many messages are stored and were not given out, by what its consumer last said; 0: there is none."""
+        return self._consumer.unread if self._consumer is not None else 0
+
+    @property
     def position(self) -> int:
         """Sequence of the last message that was given out."""
         return self._after

@@ -99,6 +99,11 @@ class PushConsumer:
     def drained(self) -> bool:
         return not self.buffer and self._pending == 0 and not self._stalled
 
+    @property
+    def unread(self) -> int:
+        """How many messages came and were not taken, and how many more the server has, as it last said."""
+        return len(self.buffer) + (self._pending or 0)
+
     def intact(self) -> bool:
         """Whether nothing was lost, for all we know."""
         return (

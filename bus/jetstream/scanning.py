@@ -30,6 +30,7 @@ class ScannedReading:
         self._connection, self._stream, self._subject = connection, stream, subject
         self._after = after
         self._drained = False
+        self._pending = 0
 
     async def __aenter__(self) -> ScannedReading:
         """Raises Unavailable where there is no such stream or no answer."""
@@ -46,6 +47,7 @@ class ScannedReading:
         while True:
             taken = await self._batch()
             self._drained = not taken or taken[-1].pending == 0
+            self._pending = taken[-1].pending if taken else 0
             if taken:
                 self._after = taken[-1].sequence
                 return taken
@@ -57,6 +59,11 @@ class ScannedReading:
     def current(self) -> bool:
         """True while nothing more was there at the last look."""
         return self._drained
+
+    @property
+    def unread(self) -> int:
+        """How many messages more there were at the last look."""
+        return self._pending
 
     @property
     def position(self) -> int:

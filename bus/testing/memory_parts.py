@@ -114,6 +114,11 @@ class MemoryReading:
             return False
 
     @property
+    def unread(self) -> int:
+        """How many messages were not given out."""
+        return len(self._log.under(self._subject, self._after))
+
+    @property
     def position(self) -> int:
         """Sequence of the last message that was given out."""
         return self._after

@@ -42,6 +42,10 @@ class Decider:
         """The groups that this process decides for."""
         return [group for _, _, partition in self._running.values() for group in partition.group_store.groups.values()]
 
+    def unread(self) -> int:
+        """How many facts its partitions have not begun to decide on, for all they heard."""
+        return sum(partition.unread for _, _, partition in self._running.values())
+
     def owned(self) -> list[int]:
         """The partitions that this process decides for."""
         return sorted(self._running)

@@ -62,6 +62,11 @@ IDLE = timedelta(seconds=30)
 FOREVER = timedelta(days=1)
 LOADING = 4
 """How many partitions are loaded at the same time: a takeover may bring ten thousand groups."""
+CHECKPOINTS = 1
+"""How many partitions of a process write a checkpoint at the same time: what a decision stores waits for the writes
+before it, with all of 64 at once on a busy disk for more than a second (measured)."""
+CHECKPOINT_AGAIN = timedelta(milliseconds=20)
+"""So soon a partition looks again whether it may write its checkpoint."""
 RING_BATCH = 100
 """Groups that are decided between two pauses of the loop: some 20 ms."""
 AUDIT_BATCH = 25
@@ -84,6 +89,8 @@ class PartitionContext:
     """Signs the audit."""
     loading: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(LOADING))
     """Partitions that are being loaded: each has its share of the event loop, and so has everything else."""
+    checkpointing: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(CHECKPOINTS))
+    """Partitions that write a checkpoint. The others read on meanwhile."""
     unsaved: Unsaved = field(default_factory=Unsaved)
     """What is read again if this process dies."""
 
@@ -132,6 +139,9 @@ class Partition:
         """Since when windows wait for what came in to be known."""
         self._now = datetime.min.replace(tzinfo=UTC)
         """The moment up to which was decided."""
+        self._reading: LogReader | None = None
+        self._came: Sequence[Delivery] = ()
+        """What has come and is not being decided on yet."""
         self._coming: asyncio.Task[Sequence[Delivery]] | None = None
         """The facts that are waited for; goes on from turn to turn until some come."""
         self._suspended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -150,6 +160,7 @@ class Partition:
                 await self._load()
             reach("decider.loaded")
             async with self._shared.bus.read(FACTS, subjects.facts(self._number), after=self._position) as reading:
+                self._reading = reading
                 known = Watermark(self._shared.bus, self._shared.clock, reading)
                 stopped = asyncio.create_task(stop.wait())
                 unwatch = self._shared.clock.standstill.watch(self._on_suspended)
@@ -165,7 +176,17 @@ class Partition:
         except Refused as error:
             raise OwnershipLost(f"partition {self._number}: {error}") from error
         finally:
+            self._reading = None
             self._pace.leave()
+
+    @property
+    def unread(self) -> int:
+        """How many facts it has not begun to decide on, for all it heard."""
+        return len(self._came) + (self._reading.unread if self._reading is not None else 0)
+
+    async def _next(self, reading: LogReader) -> Sequence[Delivery]:
+        self._came = await reading.next(FOREVER)
+        return self._came
 
     @asynccontextmanager
     async def _listening(self) -> AsyncIterator[None]:
@@ -235,14 +256,14 @@ class Partition:
         """Wait for facts or for the next alarm, whichever comes first, and decide."""
         began = self._shared.clock.monotonic()
         wait = self._wait()
-        coming = self._coming = self._coming or asyncio.create_task(reading.next(FOREVER))
+        coming = self._coming = self._coming or asyncio.create_task(self._next(reading))
         any_of: set[asyncio.Future[Any]] = {coming, stopped, self._suspended}
         await asyncio.wait(any_of, timeout=wait.total_seconds(), return_when=asyncio.FIRST_COMPLETED)
         if stopped.done() and not coming.done():
             return
         deliveries: Sequence[Delivery] = ()
         if coming.done():
-            self._coming, deliveries = None, coming.result()
+            self._coming, self._came, deliveries = None, (), coming.result()
         if self._suspended.done():
             self._suspended = asyncio.get_running_loop().create_future()
         if self._was_stopped(began, wait):
@@ -254,8 +275,9 @@ class Partition:
         if self._inherited and not self._catching_up and await known.up_to(self._began, self._position):
             await self._publish_owed()
             self._inherited = False
-        if self._checkpoint_wait() <= 0:
-            await self._checkpoint()
+        if self._checkpoint_wait() <= 0 and not self._shared.checkpointing.locked():
+            async with self._shared.checkpointing:
+                await self._checkpoint()
 
     def _on_suspended(self) -> None:
         if not self._suspended.done():
@@ -300,7 +322,8 @@ class Partition:
         clock = self._shared.clock
         # Without ticks of the process only a short wait shows that it was stopped.
         longest = CHECKPOINT if self._inherited or not clock.standstill.is_watched else IDLE
-        longest = min(longest, timedelta(seconds=max(self._checkpoint_wait(), 0.001)))
+        soonest = CHECKPOINT_AGAIN if self._shared.checkpointing.locked() else timedelta(milliseconds=1)
+        longest = min(longest, max(timedelta(seconds=self._checkpoint_wait()), soonest))
         alarm = self.group_store.next_alarm()
         if alarm is None:
             return longest

@@ -180,6 +180,9 @@ class RoleSet:
         self.decider = Decider(desk, losses=self._losses)
         keep_running(self._stack, "decider", self.decider.run, context.loops, patience=HAND_OVER_SECONDS)
 
+    def _unread(self) -> int:
+        return self.decider.unread() if self.decider is not None else 0
+
     async def _router(self) -> None:
         from reactor.alerts.lifecycle import AlertLifecycle
         from reactor.alerts.look_requests import serve
@@ -212,7 +215,7 @@ class RoleSet:
         router = Router(
             context.bus, publisher, lifecycle, context.clock, targets_max=most, signer=context.signer,
             in_hands=context.in_hands, targets_of_others_max=context.settings.bus.max_targets_per_publisher,
-            at_once=context.settings.bus.observations_at_once,
+            at_once=context.settings.bus.observations_at_once, unread=self._unread,
         )  # fmt: skip
         self._run("router", router.run)
         self._run("parked posts", router.run_parked)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any, Protocol, get_args
@@ -45,6 +45,12 @@ CONCURRENCY = 64
 PARKED_AT_ONCE = 1
 """So many posts of those that wait are routed at once: the alerts of others wait behind these, and behind their facts.
 With two, an alert of another source was decided after 1.1 s of the processor, with one after 0.7 s (means)."""
+UNREAD_MAX = 100
+"""With more facts that our deciders have not read, a post counts as in hand although it is routed, and none that is
+parked is taken up: what other sources say would wait behind its facts."""
+UNREAD_SECONDS = 5.0
+"""Deciders that do not read hold up a source's next post for no longer."""
+UNREAD_LOOK_SECONDS = 0.02
 AGAIN = timedelta(seconds=2)
 FROM_OUTSIDE = (Observation, *get_args(Inventory), *get_args(AnyCommand))
 """What every publisher may say. Outcomes, acquire requests and replies are the reactor's own."""
@@ -81,8 +87,10 @@ class Router:
         at_once: int = AT_ONCE,
         signer: Signer | None = None,
         in_hands: Counter[str] | None = None,
+        unread: Callable[[], int] = lambda: 0,
     ) -> None:
-        """`in_hands`: kept up to date with how many posts of each source are being routed, by their subject.
+        """`in_hands`: kept up to date with how many posts of each source are being routed, or were routed and are not
+        read by our deciders, by their subject. `unread`: how many facts those have not read.
 
         `targets_max`: of how many targets the sources of the rules may speak, by their names;
         `targets_of_others_max`: each of the others. `at_once`: how much one publisher may say at once.
@@ -92,6 +100,7 @@ class Router:
         self._pace = Pace(at_once, clock)
         self._clock = clock
         self._in_hands = in_hands if in_hands is not None else Counter()
+        self._unread = unread
         self._bus = bus
         self._publisher = publisher
         self._alerts = alerts
@@ -127,8 +136,8 @@ class Router:
                         continue
                     await slots.acquire()
                     self._in_hands[delivery.subject] += 1
-                    task = group.create_task(self._one(work, stream, delivery))
-                    task.add_done_callback(partial(self._over, slots, delivery.subject))
+                    task = group.create_task(self._in_hand(work, stream, delivery, slots))
+                    task.add_done_callback(partial(self._over, delivery.subject))
                 if over and (len(over) >= BATCH / 2 or not taken or taken[-1].pending < BACKLOG):
                     await slots.acquire()
                     over, putting_off = [], over
@@ -139,9 +148,23 @@ class Router:
                     task = group.create_task(self._many(work, stream, together))
                     task.add_done_callback(lambda _: slots.release())
 
-    def _over(self, slots: asyncio.Semaphore, subject: str, _: object) -> None:
-        slots.release()
+    async def _in_hand(self, work: WorkQueue, stream: Stream, delivery: Delivery, slots: asyncio.Semaphore) -> None:
+        """Route it, and return when our deciders have room for more: until then its source has it in hand."""
+        try:
+            if stream is PARKED:
+                await self._deciders_have_room()
+            await self._one(work, stream, delivery)
+        finally:
+            slots.release()
+        await self._deciders_have_room()
+
+    def _over(self, subject: str, _: object) -> None:
         self._in_hands[subject] -= 1
+
+    async def _deciders_have_room(self) -> None:
+        until = self._clock.monotonic() + UNREAD_SECONDS
+        while self._unread() > UNREAD_MAX and self._clock.monotonic() < until:  # noqa: ASYNC110 - many tasks' count
+            await asyncio.sleep(UNREAD_LOOK_SECONDS)
 
     async def sweep(self) -> None:
         """Look after standing alerts until cancelled."""

@@ -58,6 +58,16 @@ async def test_a_published_message_comes_out_as_it_went_in(bus: Bus) -> None:
     assert one.stored_at.tzinfo is not None
 
 
+async def test_a_reader_knows_how_many_messages_are_unread(bus: Bus) -> None:
+    await bus.publish_all([fact(number) for number in range(5)])
+    async with bus.read(FACTS, subjects.facts(3), after=0) as reading:
+        async with asyncio.timeout(LONG.total_seconds()):
+            while reading.unread < 5:
+                await asyncio.sleep(0.01)
+        await read_all(reading, 5)
+        assert reading.unread == 0
+
+
 async def test_the_same_id_is_stored_once_and_gives_the_same_sequence(bus: Bus) -> None:
     first = await bus.publish(fact(1))
     await bus.publish(fact(2))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from datetime import datetime, timedelta
 
@@ -16,19 +16,22 @@ from bus.envelope import decode, encode
 from bus.errors import Refused
 from bus.jetstream import JetStreamBus, provision
 from bus.messages import Action, Health, Observation, Outcome, Pause, Resume, SetWeights
-from bus.port import Outgoing
+from bus.port import Delivery, Outgoing
 from bus.subjects import ROOT, owner
-from bus.topology import DECISIONS, FACTS, ROUTERS
+from bus.topology import DECISIONS, FACTS, GROUPS, ROUTERS
+from reactor.decide.checkpoint_pace import CHECKPOINT
 from reactor.decide.decider import Decider
+from reactor.decide.partition import Partition
 from reactor.decide.watermark import Watermark
 from reactor.runtime import telemetry
 from rules.core.reasons import Held
-from tests.integration.roles.conftest import EAST, PARTITIONS, WEST, World, eventually
+from tests.integration.roles.conftest import EAST, PARTITIONS, WEST, World, eventually, running
 
 Make = Callable[..., AbstractAsyncContextManager[World]]
 AWAY = {"checkout": 0, "checkout-west": 1}
 HOME = {"checkout": 1, "checkout-west": 0}
 PAUSED = 5.0
+BAD = Health.UNHEALTHY
 
 
 async def healthy(world: World) -> None:
@@ -154,6 +157,51 @@ async def test_facts_that_never_pause_hold_up_no_window(make_world: Make, monkey
         await world.see(EAST, Health.UNHEALTHY)
         monkeypatch.setattr(Watermark, "up_to", meanwhile)
         assert weights(await world.next_write()) == AWAY
+
+
+async def test_partitions_write_their_checkpoints_one_after_the_other_and_decide_meanwhile(make_world: Make) -> None:
+    """With all at once, what a decision has to store waits for all of these on a busy disk."""
+    async with make_world(toleration=30) as world:
+        shared = world.shared("one")
+        decider = Decider(shared)
+        async with shared.checkpointing, running(decider.run):
+            await healthy(world)
+            await world.see(EAST, Health.UNHEALTHY)
+            await eventually(lambda: any(group.next_deadline for group in decider.groups()))
+            due = world.clock.monotonic() + 2 * CHECKPOINT.total_seconds()
+            await eventually(lambda: world.clock.monotonic() > due)
+            await world.see(WEST, Health.UNHEALTHY)
+            await eventually(lambda: [m.status for g in decider.groups() for m in g.members.values()] == [BAD, BAD])
+            assert not await world.bus.store(GROUPS).entries(">")
+            shared.checkpointing.release()
+            async with asyncio.timeout(30):
+                while not await world.bus.store(GROUPS).entries(">"):
+                    await asyncio.sleep(0.05)
+            await shared.checkpointing.acquire()
+
+
+async def test_a_decider_knows_how_many_facts_it_has_not_decided_on(
+    make_world: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with make_world() as world:
+        decider, taking, goes_on = Decider(world.shared("one")), asyncio.Event(), asyncio.Event()
+        take = Partition._take
+
+        async def slow(partition: Partition, deliveries: Sequence[Delivery]) -> None:
+            taking.set()
+            await goes_on.wait()
+            await take(partition, deliveries)
+
+        monkeypatch.setattr(Partition, "_take", slow)
+        async with running(decider.run):
+            await eventually(lambda: len(decider.owned()) == PARTITIONS)
+            await world.see(EAST, Health.UNHEALTHY)
+            await taking.wait()
+            for _ in range(3):
+                await world.see(EAST, Health.UNHEALTHY)
+            await eventually(lambda: decider.unread() == 3)
+            goes_on.set()
+            await eventually(lambda: decider.unread() == 0)
 
 
 async def test_an_action_that_failed_is_tried_again_with_the_same_id(make_world: Make) -> None:

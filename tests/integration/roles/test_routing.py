@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections import Counter
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
@@ -18,8 +19,9 @@ from bus.messages import Health, Observation, WebhookPost
 from bus.port import Delivery, Outgoing
 from bus.topology import FACTS, INBOX, ROUTE_WAIT, ROUTERS
 from reactor.decide.watermark import STUCK_SECONDS, Watermark
+from reactor.route import router as router_module
 from reactor.route.publisher import FactPublisher
-from reactor.route.router import PARKED_AT_ONCE, Router
+from reactor.route.router import PARKED_AT_ONCE, UNREAD_MAX, Router
 from reactor.runtime.clock import Clock
 from reactor.runtime.errors import SourceUnknown
 from rules.engine.routing import Routing
@@ -65,10 +67,18 @@ async def bus(server: EmbeddedServer) -> AsyncIterator[JetStreamBus]:
 
 
 async def post(bus: JetStreamBus, *names: str, source: str = "am") -> None:
+    await _store(bus, subjects.webhook(source), source, names)
+
+
+async def park(bus: JetStreamBus, *names: str) -> None:
+    await _store(bus, subjects.parked("am"), "am", names)
+
+
+async def _store(bus: JetStreamBus, subject: str, source: str, names: Sequence[str]) -> None:
     now = Clock().now()
     await bus.publish_all([
         Outgoing(
-            subjects.webhook(source),
+            subject,
             encode(
                 WebhookPost(source=source, post=name, chunk=0, chunks=1, alerts=(), truncated=0, observed_at=now),
                 id=name, source="/test", time=now,
@@ -166,20 +176,10 @@ async def test_a_post_for_a_source_that_is_unknown_here_delays_no_window_and_is_
 
 
 async def test_posts_that_wait_are_routed_one_by_one_and_no_window_waits_for_them(bus: JetStreamBus) -> None:
-    posts, now = Posts(may=asyncio.Event()), Clock().now()
+    posts = Posts(may=asyncio.Event())
     router = Router(bus, publisher(bus, Clock()), posts, Clock())
     names = [f"piece {number}" for number in range(8)]
-    await bus.publish_all([
-        Outgoing(
-            subjects.parked("am"),
-            encode(
-                WebhookPost(source="am", post=name, chunk=0, chunks=1, alerts=(), truncated=0, observed_at=now),
-                id=name, source="/test", time=now,
-            ),
-            name,
-        )
-        for name in names
-    ])  # fmt: skip
+    await park(bus, *names)
     async with running(router.run), running(router.run_parked):
         await eventually(lambda: posts.at_once > 0)
         assert await waited(bus) < STUCK_SECONDS / 2
@@ -200,3 +200,47 @@ async def test_a_queue_of_an_older_version_is_changed_at_the_start(server: Embed
         await bus.connection.api(create, {"stream_name": ROUTERS.stream, "config": old})
         await provision(bus)
         assert (await bus.connection.api(info, {}))["config"]["ack_wait"] == 2 * 10**9
+
+
+async def test_a_post_is_in_hand_until_our_deciders_have_read_most_of_what_it_became(bus: JetStreamBus) -> None:
+    """Its source stores no more meanwhile: what others say would wait behind its facts. Others' posts are routed."""
+    posts, hands, unread = Posts(sources=frozenset({"am", "other"})), Counter[str](), [UNREAD_MAX + 1]
+    one = Router(bus, publisher(bus, Clock()), posts, Clock(), in_hands=hands, unread=lambda: unread[0])
+    async with running(one.run):
+        await post(bus, "first")
+        await eventually(lambda: posts.taken == ["first"])
+        await queue_is(bus, ROUTERS, is_empty)
+        await post(bus, "second", source="other")
+        await eventually(lambda: posts.taken == ["first", "second"])
+        assert hands[subjects.webhook("am")] == 1
+        unread[0] = UNREAD_MAX
+        await eventually(lambda: hands.total() == 0)
+
+
+async def test_what_waits_parked_is_taken_up_when_our_deciders_have_room(bus: JetStreamBus) -> None:
+    posts, unread = Posts(), [UNREAD_MAX + 1]
+    looks: list[int] = []
+
+    def counted() -> int:
+        looks.append(unread[0])
+        return unread[0]
+
+    one = Router(bus, publisher(bus, Clock()), posts, Clock(), unread=counted)
+    await park(bus, "first")
+    async with running(one.run_parked):
+        await eventually(lambda: len(looks) >= 5)
+        assert posts.taken == []
+        unread[0] = 0
+        await eventually(lambda: posts.taken == ["first"])
+
+
+async def test_deciders_that_read_nothing_hold_up_no_source_for_long(
+    bus: JetStreamBus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(router_module, "UNREAD_SECONDS", 0.1)
+    posts, hands = Posts(), Counter[str]()
+    one = Router(bus, publisher(bus, Clock()), posts, Clock(), in_hands=hands, unread=lambda: UNREAD_MAX + 1)
+    async with running(one.run), running(one.run_parked):
+        await post(bus, "first")
+        await park(bus, "second")
+        await eventually(lambda: sorted(posts.taken) == ["first", "second"] and hands.total() == 0)

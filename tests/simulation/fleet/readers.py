@@ -39,6 +39,11 @@ class SimReading:
         return self._link.up
 
     @property
+    def unread(self) -> int:
+        """What is on its way was not given out."""
+        return len(self._flying) + self._reading.unread
+
+    @property
     def position(self) -> int:
         """Of what arrived; what is on its way was not given out."""
         return self._flying[0].sequence - 1 if self._flying else self._reading.position

@@ -47,6 +47,20 @@ async def test_facts_that_come_as_fast_as_they_are_read_hold_nobody_up() -> None
         assert await subject.up_to(NOW, reading.position) == NOW
 
 
+async def test_what_was_waited_for_is_known_once_it_is_read_without_another_question() -> None:
+    """A question takes as long as the bus takes; facts that come as fast as they are read would add one to each."""
+    clock = HandClock()
+    bus = MemoryBus(clock.now)
+    async with bus.read(FACTS, subjects.facts(3), after=0) as reading:
+        subject = Watermark(bus, clock, reading)
+        await bus.publish(Outgoing(subjects.fact(3, "observation", "t"), b"", "first"))
+        assert await subject.up_to(NOW, reading.position) is None
+        await reading.next(SOON)
+        bus.down = True
+        assert await subject.up_to(NOW, reading.position) == NOW
+        assert await subject.up_to(NOW + SOON, reading.position) is None, "a later moment has to be asked about"
+
+
 async def test_what_came_in_before_is_waited_for_and_what_comes_in_later_is_not() -> None:
     clock = HandClock()
     bus = MemoryBus(clock.now)
