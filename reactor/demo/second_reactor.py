@@ -31,8 +31,13 @@ class SecondReactor:
             if self._running is None:
                 log = self._config.with_name(f"{NAME}.log")
                 started = child(NAME, "reactor.demo.second_reactor", "--config", str(self._config), log=log)
-                self._running = await self._stack.enter_async_context(started)
-                await self._running.first_line()
+                running = await self._stack.enter_async_context(started)
+                try:
+                    await running.first_line()
+                except BaseException:
+                    await self._stack.aclose()  # or the next start would take it for one that runs
+                    raise
+                self._running = running
 
     async def kill(self) -> None:
         """End it as a crash does: it puts nothing away."""

@@ -14,11 +14,11 @@ from reactor.demo.ground_truth import RouteWrite, StoryVerdict, judge
 from reactor.demo.watcher import LOOK_SECONDS, Watcher
 from reactor.runtime.clock import Clock
 
-READY_SECONDS = 20.0
+READY_SECONDS = 60.0
 """The reactor has to get three services and one route, on a machine that may be busy."""
 CALM_SECONDS = 2.5
 """Between two chapters, so that a person sees the state: longer than plain lines are apart."""
-SLACK_SECONDS = 10.0
+SLACK_SECONDS = 30.0
 """For how much longer than its window an action is waited for."""
 NOTICE_SECONDS = 1.0
 """The gateway gets new weights through a watch, and requests are under way: failures just after a shift are its."""

@@ -15,7 +15,7 @@ from typing import Self
 
 from tests.e2e.forked import Forked
 
-STOP_SECONDS = 20.0
+STOP_SECONDS = 60.0
 TAIL_LINES = 60
 PR_SET_PDEATHSIG = 1
 

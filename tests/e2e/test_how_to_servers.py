@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import timedelta
@@ -24,7 +25,7 @@ from tests.e2e.rulefiles import document, failover
 from tests.e2e.service import ROOT, Service
 from tests.e2e.shop import Shop
 from tests.e2e.test_backtest import Filled
-from tests.e2e.waiting import until_told
+from tests.e2e.waiting import until, until_told
 from tests.integration.bus.authority import jetstream
 
 STEP = 15
@@ -124,9 +125,11 @@ async def test_an_objective_fails_over(tmp_path: Path) -> None:
 
 @asynccontextmanager
 async def typed(page: Followed, folder: Path, start: str, name: str = "run") -> AsyncIterator[Child]:
-    """Run a command of the page as in a terminal of its own, and end it with Ctrl-C."""
+    """Run a command of the page as in a terminal of its own, and end it with Ctrl-C. It is up when the block begins:
+    each command that asks what a reactor knows takes a second of a processor, which this one needs to start."""
     child = Child(name, ["bash", "-c", f"exec {page.take(start)}"], folder, environment=page.environment)
     async with child:
+        await until(lambda: re.search(r"^reactor \S+: ", child.log.read_text(), re.MULTILINE), f"{name} is up")
         yield child
 
 
