@@ -10,8 +10,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from bus.errors import Malformed
-from bus.json_text import later_keys, parsed, with_later
+from bus.json_text import parsed
 from reactor.audit.chain import Head
+from rules.core.later_keys import LaterKeys, later_keys, with_later
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +26,7 @@ class Position:
     rules: str = ""
     """Digest of the rules by which the facts up to it were read."""
     audited: Head = field(default_factory=Head)
-    later: Any = field(default=None, compare=False, repr=False)
+    later: LaterKeys | None = field(default=None, compare=False, repr=False)
     """Keys that another release stored and this one does not know."""
 
     @classmethod

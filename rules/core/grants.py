@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import ClassVar
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +45,7 @@ class ApprovalRequest:
 class Rejection:
     """A person's no to a plan."""
 
+    IDENTITY: ClassVar = ("desired", "by", "since")
     desired: str
     """The plan's fingerprint."""
     by: str

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Annotated, Any, Generic, get_args
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, get_args
 
 from pydantic import (
     BaseModel,
@@ -188,6 +188,7 @@ StoredAction = Annotated[Action, WrapSerializer(_tagged), BeforeValidator(_untag
 class OutboxEntry:
     """An action whose outcome is not known."""
 
+    IDENTITY: ClassVar = ("action.id",)
     action: StoredAction
     retry_at: datetime
     """When it is published again, with the same id."""
@@ -218,6 +219,7 @@ class Holding:
 class Paused:
     """A person's command that the rule must not act."""
 
+    IDENTITY: ClassVar = ("pattern", "by", "since")
     by: str
     reason: str
     since: datetime
@@ -287,7 +289,7 @@ class Group(Generic[S]):
     """The sequence of the last fact folded in; set by the reader of the stream."""
     version: int = VERSION
     later: Any = field(default=None, compare=False, repr=False)
-    """Keys that another release stored and this one does not know (stored.py): kept, and written back."""
+    """Keys that another release stored and this one does not know (later_keys.py): kept, and written back."""
 
 
 def kept(value: _Kept) -> Any:

@@ -17,8 +17,9 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from bus.errors import Malformed
-from bus.json_text import later_keys, parsed, with_later
+from bus.json_text import parsed
 from rules.core.group import VERSION, Group, NoState
+from rules.core.later_keys import StoredShape, later_keys, shape_of, still_there, with_later
 from rules.engine.known_kinds import kinds
 
 _KIND = re.compile(rb'\{"kind":"(\w*)",')
@@ -54,7 +55,7 @@ def dump(group: Group) -> bytes:
     """Give the group as JSON, compressed where it is large."""
     body = _json(group)
     if group.later is not None:
-        body = json.dumps(with_later(json.loads(body), group.later), separators=(",", ":")).encode()
+        body = json.dumps(with_later(json.loads(body), group.later, _shape(group)), separators=(",", ":")).encode()
     return body if len(body) < LARGE else zlib.compress(body, 1)
 
 
@@ -72,8 +73,19 @@ def load(body: bytes) -> Group:
         raise Malformed(f"stored by a newer version ({group.version}; this one reads up to {VERSION})")
     if (known := _json(group)) == text:
         return group
-    later = later_keys(json.loads(text), json.loads(known))
+    later = later_keys(json.loads(text), json.loads(known), _shape(group))
     return replace(group, later=later) if later is not None else group
+
+
+def without_gone(group: Group) -> Group:
+    """Give the group without unknown keys of what it has no more: what comes later under the same name is another."""
+    if group.later is None:
+        return group
+    return replace(group, later=still_there(json.loads(_json(group)), group.later, _shape(group)))
+
+
+def _shape(group: Group) -> StoredShape:
+    return shape_of(Group[type(group.state)])  # type: ignore[misc]  # known when it runs, not before
 
 
 def _json(group: Group) -> bytes:

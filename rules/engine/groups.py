@@ -30,6 +30,7 @@ from rules.core.kind import RuleKind
 from rules.core.reader import ALWAYS
 from rules.engine.decide import Decision, decide
 from rules.engine.evidence import Confirmation, Lack, confirmed
+from rules.engine.group_codec import without_gone
 from rules.engine.known_kinds import is_kept, is_of, kind_of, new_group, subscribing
 from rules.engine.outbox import same
 from rules.engine.pauses import PAUSES, Pauses, paused_by
@@ -240,7 +241,7 @@ class GroupStore:
             rule, group, facts, now, shared_group, guards, known=known, reader=self.reader,
             digest=self._routing.digest(key[0]), position=position,
         )  # fmt: skip
-        self._keep(decision.group)
+        self._keep(without_gone(decision.group))
         (self._lacking.add if decision.lacks else self._lacking.discard)(key)
         return decision
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TypeAlias
+from typing import ClassVar, TypeAlias
 
 from bus.messages import AcquireRequest
 from rules.core.group import LONG_AGO, Group
@@ -16,6 +16,7 @@ from rules.core.values import replace
 class QueuedRequest:
     """What one group has asked a guard for, and the answer."""
 
+    IDENTITY: ClassVar = ("rule", "object")
     rule: str
     object: str
     generation: int
