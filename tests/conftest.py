@@ -12,6 +12,7 @@ from _pytest.junitxml import xml_key
 from hypothesis import settings
 
 from tests import versions
+from tests.grouped import pytest_xdist_make_scheduler  # noqa: F401 - pytest finds this hook here
 
 # How long an example takes says nothing about what it shows: machines are busy. Benchmarks measure.
 settings.register_profile("reactor", deadline=None)

@@ -61,6 +61,16 @@ async def doctor(config: Path) -> Found:
     return found
 
 
+async def looked_at(config: Path, name: str) -> Found:
+    """Ask until this is among what was looked at: a busy machine's bus may take more than the 3 s that it is given."""
+
+    async def found() -> Found | None:
+        all_ = await doctor(config)
+        return all_ if name in all_ else None
+
+    return await until_told(found, f"{name} is looked at")
+
+
 def written(folder: Path, text: str, **settings: Any) -> Path:
     folder.mkdir(exist_ok=True)
     (folder / "rules.yaml").write_text(text)
@@ -125,11 +135,11 @@ async def test_a_disk_that_is_nearly_full_and_one_that_is_read_only(tmp_path: Pa
 async def test_rule_files_that_a_reactor_could_not_take_and_those_that_differ(tmp_path: Path) -> None:
     async with Service(tmp_path / "reactor", rules=rules(), settings={"prometheus": {"main": {"url": "http://127.0.0.1:9"}},
                        "clusters": {"east": {"kubeconfig": str(tmp_path / "none")}}}) as service:  # fmt: skip
-        assert only(await doctor(service.config), "members/rules")[0] == "ok"
+        assert only(await looked_at(service.config, "members/rules"), "members/rules")[0] == "ok"
         settings = yaml.safe_load(service.config.read_text("utf-8"))
         del settings["ruleFiles"]
         other = written(tmp_path / "other", rules().replace("tolerationSeconds: 5", "tolerationSeconds: 6"), **settings)
-        status, detail, fix = only(await doctor(other), "members/rules")
+        status, detail, fix = only(await looked_at(other, "members/rules"), "members/rules")
         assert (status, "the reactors use" in detail, bool(fix)) == ("warning", True, True)
         rewrite(service, rules().replace("kind: TrafficFailover", "kind: TrafficFailova"))
 
