@@ -47,8 +47,9 @@ class DecisionEncoder:
         """One action, fenced by the epoch of this ownership."""
         asks = next((entry.tries + entry.rounds for entry in group.outbox if entry.action.id == action.id), 1)
         action = action.model_copy(update={"epoch": self.fence.epoch})
-        # The id names the ask: after each answer that is not Done the same action has to reach an executor again.
-        id_ = f"{action.id}#{asks}"
+        # The id names the ask: after each answer that is not Done the same action has to reach an executor again. And
+        # the moment of its decision: a rule that is put back counts from one again.
+        id_ = f"{action.id}@{iso(action.decided_at)}#{asks}"
         subject = subjects.action(self.number, type(action).__name__, action.object)
         body = encode(action, id=id_, source=SOURCE, time=action.decided_at)
         return Outgoing(subject, body, id_, self.fence, trace)

@@ -19,8 +19,10 @@ from rules.core.values import replace
 from rules.limits.limiters import REHEARSED, holds_slots, spends
 from rules.rulefile.guards import Guards
 
+REQUEST_REPEAT = timedelta(seconds=3)
+"""A request without a reply is said again after this long: the guard's partition may just have changed its owner."""
 UNANSWERED = timedelta(seconds=15)
-"""A request without a reply is said again after this long."""
+"""A guard that has not replied for so long is what the rule holds for."""
 DENIED = timedelta(seconds=60)
 """One that was denied: should the grant have been lost on its way."""
 GRANTED = timedelta(seconds=200)
@@ -149,7 +151,7 @@ def _in_flight(group: Group, *, tells: bool) -> bool:
 
 def _patience(part: GrantRequest) -> timedelta:
     if part.granted is None:
-        return UNANSWERED
+        return REQUEST_REPEAT
     return GRANTED if part.granted else DENIED
 
 

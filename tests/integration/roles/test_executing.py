@@ -75,6 +75,17 @@ async def test_what_is_asked_for_again_is_done_once(make_world: Make) -> None:
         assert world.written == [first, second]
 
 
+async def test_what_owners_of_two_releases_publish_under_two_ids_is_done_once(make_world: Make) -> None:
+    async with make_world() as world, world.executor():
+        asked, later = action(world), action(world, generation=2)
+        await ask(world, asked, f"{asked.id}#1")
+        await eventually(lambda: world.written == [asked])
+        await ask(world, asked, f"{asked.id}@{iso(asked.decided_at)}#1")
+        await ask(world, later, f"{later.id}@{iso(later.decided_at)}#1")
+        await eventually(lambda: later in world.written)
+        assert world.written == [asked, later]
+
+
 async def test_a_group_that_was_forgotten_and_counts_from_one_again_is_acted_for_again(make_world: Make) -> None:
     async with make_world() as world, world.executor():
         old = [action(world, generation=number) for number in (1, 2, 3)]

@@ -308,8 +308,16 @@ def test_a_guard_that_is_silent_is_asked_again_and_named() -> None:
 
     world = World(webs(1), [shared(maxConcurrent=1)], delays=delays).play(*home(1), *down(0, at=10), until=100)
     assert world.held == [(25, "w0", "AwaitingGuard")]
-    assert len(lost) == 2  # at 10 and 25
+    assert len(lost) == 10  # from 10 on, every 3 s
     assert world.times == [(40, "w0")]
+
+
+def test_a_request_that_was_lost_is_said_again_after_three_seconds() -> None:
+    def delays(fact: Fact, now: float) -> list[float]:
+        return [] if isinstance(fact, AcquireRequest) and now < 11 else [0]
+
+    world = World(webs(1), [shared(maxConcurrent=1)], delays=delays).play(*home(1), *down(0, at=10), until=100)
+    assert (world.times, world.held) == ([(13, "w0")], [])
 
 
 def test_a_grant_that_was_lost_is_given_again_within_a_minute() -> None:
