@@ -34,6 +34,8 @@ class IsolationEvent(StrEnum):
     SAME_ADDED = "annotation_added_same_zone"
     REMOVED = "annotation_removed"
     GUARDS_PASS = "guards_pass"  # noqa: S105 - no password
+    CALLED_OFF = "called_off"
+    """The zone is well again while the first step is asked for, and not done."""
     DEADLINE = "pending_deadline"
     ALL_STEPS_DONE = "all_steps_done"
     STEP_TIMEOUT = "step_timeout"
@@ -77,6 +79,7 @@ TABLE: dict[tuple[IsolationState, IsolationEvent], IsolationState] = {
     (PENDING, IsolationEvent.REMOVED): NONE,
     (RUNNING, IsolationEvent.ALL_STEPS_DONE): ISOLATED,
     (RUNNING, IsolationEvent.STEP_TIMEOUT): FAILED,  # no automatic undo: the zone is bad
+    (RUNNING, IsolationEvent.CALLED_OFF): PENDING,
     (RUNNING, IsolationEvent.REMOVED): ABORTING,
     (ABORTING, IsolationEvent.UNDO_FINISHED): NONE,
     (ABORTING, IsolationEvent.UNDO_TIMEOUT): FAILED,

@@ -13,7 +13,7 @@ from rules.kinds.zone import progress as zone_time
 from rules.kinds.zone.admission import SOURCES_MIN, admit, checks
 from rules.kinds.zone.machine import ABORTING, BACK_FAILED, BACK_PENDING, BACK_RUNNING, FAILED, PENDING, RUNNING
 from rules.kinds.zone.plan import RETRIES_MAX, settings_for
-from rules.kinds.zone.record import next_step, next_undo, place_of, zone_seen
+from rules.kinds.zone.record import next_step, next_undo, only_asked, place_of, zone_seen
 from rules.kinds.zone.request import agreed_at, bad_zones, limits_of, recovery_of, request_for
 from rules.kinds.zone.state import Isolation, ZoneGroup, ZoneState
 from rules.kinds.zone.zone_commands import ABORTED
@@ -110,8 +110,12 @@ def _start(rule: ZoneIsolation, group: ZoneGroup, isolation: Isolation, now: dat
     if not answer.admit and answer.reason is not None:
         return DesiredState(held=(answer.reason, answer.detail), requeue_at=now + AGAIN)
     # What was begun goes on: half an isolation is no safe place to stop, and leave was given for all of it.
-    desired = _do(rule, isolation, follows=bool(isolation.touched))
-    if isolation.touched or isolation.by or isolation.practice:
+    return _while_bad(rule, group, isolation, _do(rule, isolation, follows=bool(isolation.touched)))
+
+
+def _while_bad(rule: ZoneIsolation, group: ZoneGroup, isolation: Isolation, desired: DesiredState) -> DesiredState:
+    """Give the step with what has to be seen for it: as long as none is done, two signals that call the zone bad."""
+    if not only_asked(isolation):
         return desired
     target = rule.target(isolation.zone)
     member = group.members.get(target)
@@ -130,7 +134,7 @@ def _forward(rule: ZoneIsolation, group: ZoneGroup, isolation: Isolation, now: d
         for check in checks(request, limits_of(rule)):
             if check.reason in STOP_CONDITIONS and not check.passed:
                 return DesiredState(held=(check.reason, check.detail), requeue_at=now + AGAIN)
-    return _again(isolation, _do(rule, isolation, follows=True))
+    return _again(isolation, _while_bad(rule, group, isolation, _do(rule, isolation, follows=True)))
 
 
 def _do(rule: ZoneIsolation, isolation: Isolation, *, follows: bool) -> DesiredState:

@@ -31,6 +31,7 @@ from rules.kinds.zone.record import (
     begun,
     next_step,
     next_undo,
+    only_asked,
     place_of,
     promote_drill,
     standing,
@@ -194,6 +195,8 @@ def _returned(rule: ZoneIsolation, group: ZoneGroup, state: ZoneState, now: date
         fresh["because"] = Because.ZONE_UNHEALTHY.value
         failures = min(isolation.failures + 1, FAILURES_MAX)
         return apply(rule, state, IsolationEvent.SAME_ADDED, now, failures=failures, **fresh)
+    if place == RUNNING and only_asked(isolation) and _is_well(rule, group, isolation):
+        return apply(rule, state, IsolationEvent.CALLED_OFF, now)
     mine = not isolation.by and not isolation.practice and rule.failback.automatic
     mine = mine and (rule.failback.signals is None or isolation.witnessed)
     if place in (ISOLATED, PENDING) and mine and recovery_of(rule, group, isolation, now).proven:
@@ -203,6 +206,12 @@ def _returned(rule: ZoneIsolation, group: ZoneGroup, state: ZoneState, now: date
             rule, state, IsolationEvent.GUARDS_PASS, now
         )  # nothing was left behind, so there is nothing to wait for
     return state
+
+
+def _is_well(rule: ZoneIsolation, group: ZoneGroup, isolation: Isolation) -> bool:
+    """Whether the signals say now that the zone is healthy, for however short a time."""
+    member = group.members.get(rule.target(isolation.zone))
+    return member is not None and member.status is Health.HEALTHY
 
 
 def _died(rule: ZoneIsolation, group: ZoneGroup, isolation: Isolation, now: datetime) -> bool:

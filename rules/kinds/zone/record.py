@@ -48,6 +48,12 @@ def next_step(isolation: Isolation) -> str | None:
     return next((step for step in isolation.steps if step not in isolation.done), None)
 
 
+def only_asked(isolation: Isolation) -> bool:
+    """Whether the rule itself has asked for a step, and none is done: what is asked for is right only while the zone is
+    bad."""
+    return isolation.phase == "Failover" and not (isolation.done or isolation.by or isolation.practice)
+
+
 def next_undo(rule: ZoneIsolation, isolation: Isolation) -> str | None:
     """The first step that has to be undone."""
     return next(iter(undo_order(rule, isolation.touched)), None)

@@ -29,6 +29,7 @@ from tests.unit.rules.zone.builders import (
     unhealthy,
     zone_rule,
 )
+from tests.unit.rules.zone.test_rounds import Played
 
 FORWARD = [f"+{step}" for step in STEPS]
 BACK = [f"-{step}" for step in UNDONE]
@@ -171,6 +172,39 @@ def test_a_zone_that_dies_on_its_way_back_is_isolated_again_and_only_what_was_un
     # Fence still stands; pods have come back meanwhile, so they are asked to go once more.
     assert names(found) == [*FORWARD, "-CutNetwork", "-ShiftTraffic", "+ShiftTraffic", "+Evacuate"]
     assert [step[0] for step in steps(found)][len(STEPS) :] == [320.0, 321.0, 332.0, 333.0]
+
+
+def wanted(played: Played, second: float, number: int) -> bool | None:
+    """What an executor hears that asks whether the action of this generation is still to be carried out."""
+    action = f"zones/prod/a/{number}"
+    return played.group_store.confirm("zones", "prod/a", action, at_(second), at_(second)).wanted
+
+
+def test_a_zone_that_failed_again_on_its_way_back_and_is_well_is_not_fenced_by_what_was_only_asked_for() -> None:
+    played = Played(answered=1, steps=["Fence"])
+    for second, status in ((300, "Healthy"), (322, "Unhealthy")):
+        played.until(second)
+        played.take(second, *(fact for _, fact in seen("a", status, at=second)))
+    played.until(332)
+    assert [(second, step.undo) for second, step in played.asked if step.step == "Fence"][1:] == [
+        (320, True), (332, False),
+    ]  # fmt: skip
+    number = played.group.generation
+    assert wanted(played, 334, number) is True
+    played.take(335, *(fact for _, fact in healthy("a", at=335)))
+    assert wanted(played, 344, number) is False
+    # What may have been done is undone when the zone has been well for its recovery.
+    played.until(360)
+    assert [(second, step.undo) for second, step in played.asked if step.step == "Fence"][3:] == [(355, True)]
+
+
+def test_a_zone_that_is_well_before_its_first_step_is_done_is_let_alone() -> None:
+    called_off = [*healthy("a", at=112), *answered(1, at=113, status="Refused")]
+    found = said(zone_rule(), ISOLATED, called_off, unhealthy("a", at=120), outcomes=False, until=135)
+    # The same once more when it has been bad for its whole toleration again.
+    assert [step[0] for step in steps(found)] == [110.0, 130.0]
+    done = said(zone_rule(), ISOLATED, answered(1, at=111), healthy("a", at=112), outcomes=False, until=115)
+    assert names(done) == ["+Fence", "+ShiftTraffic"]  # half an isolation is no place to stop
 
 
 def test_a_failback_that_is_called_off_before_anything_was_opened_isolates_without_a_step() -> None:
