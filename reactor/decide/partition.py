@@ -204,8 +204,8 @@ class Partition:
     async def _load(self) -> None:
         groups, self._position = await self._records.load()
         self.group_store = GroupStore(self._shared.routing, groups, mine=self._mine)
-        self.group_store.reconsider(self._shared.clock.now())
         self.group_store.reader = self._reader(self._began)
+        self.group_store.reconsider(self._shared.clock.now())
         self._recalled = not self._position
         await self._records.forget(self.group_store)  # those of rules that are no more: no fact will ever speak of them
         await self._chain.load(self._records.audited)

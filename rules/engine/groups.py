@@ -37,6 +37,7 @@ from rules.engine.pauses import PAUSES, Pauses, paused_by
 from rules.engine.retention import as_it_counts, covers, mended
 from rules.engine.routing import Routing, scope_of
 from rules.engine.subscriptions import RuleObject, Subscriptions
+from rules.engine.unbroken import lengthened
 from rules.rulefile.model import Rule
 from rules.rulefile.targets import matches
 
@@ -110,11 +111,14 @@ class GroupStore:
     def reconsider(self, now: datetime) -> None:
         """Have `ring` decide for the groups whose rules say something else than when they were last decided.
 
-        A window that is shorter now may be over already, and its alarm be set for later.
+        A window that is shorter now may be over already, and its alarm be set for later. One that is longer now may
+        have run out as it was, and its act be still to come.
         """
         for key, group in list(self._groups.items()):
             if group.digest and group.digest != self._routing.digest(key[0]):
-                self._keep(updated(group, next_deadline=min(group.next_deadline or now, now)))
+                rule = self._rule(key[0])
+                members = {target: lengthened(member, rule) for target, member in group.members.items()}
+                self._keep(updated(group, members=members, next_deadline=min(group.next_deadline or now, now)))
 
     def next_alarm(self) -> datetime | None:
         """When `ring` has something to do."""

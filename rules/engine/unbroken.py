@@ -20,6 +20,17 @@ def window_length(rule: Rule, *, healthy: bool) -> timedelta:
     return rule.window(rule.recovery_seconds if healthy else rule.toleration_seconds)
 
 
+def lengthened(member: Member, rule: Rule) -> Member:
+    """Give a member that was settled by what its rule said before: an act that is still to come waits for the whole
+    window of the rule as it is now."""
+    if member.settled is None or member.settled_at is None or member.unproven:
+        return member
+    if member.settled is (member.status is not Health.HEALTHY):
+        return member  # it is otherwise by now: `debounce` lengthens that
+    due = member.since + window_length(rule, healthy=member.settled)
+    return updated(member, settled_at=max(member.settled_at, due))
+
+
 def is_broken(member: Member, last: Signal, new: Signal) -> bool:
     """Whether a source that says since when it has looked leaves a time in which the status may have been another."""
     before = last.status_before or last.status
