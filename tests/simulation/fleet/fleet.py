@@ -21,6 +21,7 @@ from tests.simulation.fleet.clock import SimClock
 from tests.simulation.fleet.cluster import Api, Cluster
 from tests.simulation.fleet.loop import VirtualLoop
 from tests.simulation.fleet.process import Process
+from tests.simulation.fleet.reload import Begin, EditedFiles, RunningRoles
 from tests.simulation.fleet.scenario import Roles, Scenario
 from tests.simulation.fleet.server import Server
 from tests.simulation.fleet.source import Source
@@ -38,14 +39,15 @@ class Fleet:
 
     def __init__(
         self, scenario: Scenario, loop: VirtualLoop, cluster: Cluster, traced: Callable[[str, str], None],
-        routing: Routing, healthy: Callable[[], Mapping[str, bool]],
+        files: EditedFiles, healthy: Callable[[], Mapping[str, bool]],
     ) -> None:  # fmt: skip
         self._scenario, self._loop, self.cluster, self._traced = scenario, loop, cluster, traced
-        self._routing, self._healthy = routing, healthy
+        self._files, self._healthy = files, healthy
         self.clock = SimClock(loop)
         self.server = Server(self.clock.now)
         self.roles: dict[str, Roles | None] = {SOURCE: None, **dict(scenario.reactors)}
         self.running: dict[str, Process] = {}
+        self._work: dict[str, RunningRoles] = {}
         self._starts: dict[str, int] = {}
         self._all: list[Process] = []
 
@@ -62,19 +64,49 @@ class Fleet:
         process = Process(self._loop, name or who, seed, skew=self._scenario.skew, tell=self._traced)
         self.running[who] = process
         self._all.append(process)
-        bus = SimBus(self.server, process.bus, process)
-        publisher = FactPublisher(bus, self._routing, PARTITIONS, process.clock, source=f"/{process.name}")
-        roles = self.roles[who]
-        if roles is None:
-            source = Source(bus, publisher, process.clock, self.cluster, self._healthy, Random(f"{seed} look"))
-            process.start(lambda: forever("source", source.run))
-        if roles in ("all", "decider"):
-            decider = Decider(PartitionContext(bus, process.clock, self._routing, PARTITIONS, process.name))
-            process.start(lambda: forever("decider", decider.run))
-        if roles in ("all", "executor"):
-            executor = Executor(bus, process.clock, publisher, self._carrier(process, seed))
-            process.start(lambda: forever("executor", executor.run))
+        begin = self._look(process, seed) if self.roles[who] is None else self._reactor(who, process, seed)
+        self._work[who] = RunningRoles(process, lambda: self._files.take(who), begin)
         return process
+
+    def reload(self, who: str) -> None:
+        """Let the process in this place, if there is one, take the rules that are on its disk."""
+        if who in self._work:
+            self._work[who].reload()
+
+    def _look(self, process: Process, seed: str) -> Begin:
+        bus, sources = SimBus(self.server, process.bus, process), list[Source]()
+
+        def begin(routing: Routing) -> list[asyncio.Task[None]]:
+            publisher = self._publisher(process, bus, routing)
+            if sources:  # it looks on: what it has seen without a break goes on for all rules
+                sources[0].route_by(publisher)
+                return []
+            looks = Random(f"{seed} look")
+            stamped = self._scenario.stamped
+            sources.append(Source(bus, publisher, process.clock, self.cluster, self._healthy, looks, stamped=stamped))
+            process.start(lambda: forever("source", sources[0].run))
+            return []
+
+        return begin
+
+    def _reactor(self, who: str, process: Process, seed: str) -> Begin:
+        bus, roles = SimBus(self.server, process.bus, process), self.roles[who]
+        carry_out = self._carrier(process, seed)
+
+        def begin(routing: Routing) -> list[asyncio.Task[None]]:
+            tasks = []
+            if roles in ("all", "decider"):
+                decider = Decider(PartitionContext(bus, process.clock, routing, PARTITIONS, process.name))
+                tasks.append(process.start(lambda: forever("decider", decider.run)))
+            if roles in ("all", "executor"):
+                executor = Executor(bus, process.clock, self._publisher(process, bus, routing), carry_out)
+                tasks.append(process.start(lambda: forever("executor", executor.run)))
+            return tasks
+
+        return begin
+
+    def _publisher(self, process: Process, bus: SimBus, routing: Routing) -> FactPublisher:
+        return FactPublisher(bus, routing, PARTITIONS, process.clock, source=f"/{process.name}")
 
     def _carrier(self, process: Process, seed: str) -> Callable[[Action, ExecutionContext], Awaitable[Outcome]]:
         api = Api(self.cluster, process.api, Random(f"{seed} api"))

@@ -12,11 +12,13 @@ mistake      the fleet itself logged an error, or came to a standstill
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from math import inf
 
 from reactor.audit.checker import Breach, check
 from reactor.audit.object_history import RouteHistory, Run
+from tests.simulation.fleet.judge_edits import is_edited, judge_edits
 from tests.simulation.fleet.loop import START
 from tests.simulation.fleet.server import Heard, Notes
 from tests.simulation.fleet.source import target
@@ -36,9 +38,14 @@ class Spell:
 
 def judge(seen: Seen) -> list[Breach]:
     """Give every breach, in the order of time."""
-    found = list(check(seen.run).breaches)
-    for route in seen.run.routes:
-        found += _blind(route, seen.run, spells(route, seen.notes))
+    edited = [route for route in seen.run.routes if is_edited(route.name, seen.versions)]
+    run = replace(seen.run, routes=tuple(route for route in seen.run.routes if route not in edited))
+    found = list(check(run).breaches)
+    for route in run.routes:
+        found += _blind(route, run, spells(route, seen.notes))
+    for route in edited:
+        told = spells(route, seen.notes)
+        found += judge_edits(route, seen.run, seen.versions, partial(_blind, run=seen.run, told=told))
     found += _asked(seen.notes)
     found += [Breach("mistake", "", seen.run.end, error) for error in seen.mistakes]
     return sorted(found, key=lambda breach: breach.at)

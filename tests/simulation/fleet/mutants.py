@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -22,7 +23,7 @@ from reactor.execute import executor
 from reactor.execute.cancellation import CancellationCheck
 from reactor.execute.intent import Intent
 from rules.core.group import Group
-from rules.engine import deadlines, decide
+from rules.engine import deadlines, decide, groups
 from rules.engine import observe as facts_in
 from rules.engine.decide import Decision
 from rules.engine.groups import GroupStore
@@ -141,6 +142,28 @@ def owed_forgotten(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(partition.Partition, "_publish_owed", nothing)
 
 
+def named_without_its_date(patch: pytest.MonkeyPatch) -> None:
+    """An action's message has the name that the same action had before its rule was removed and put back."""
+    action = DecisionEncoder.action
+
+    def undated(self: DecisionEncoder, *args: Any) -> Outgoing:
+        message = action(self, *args)
+        name = re.sub("@[^#]*#", "#", message.id)
+        return Outgoing(message.subject, message.body, name, message.fence, message.traceparent)
+
+    patch.setattr(DecisionEncoder, "action", undated)
+
+
+def shorter_windows_count(patch: pytest.MonkeyPatch) -> None:
+    """A window that is over by the rule as it was is over, whatever the rule says now."""
+    patch.setattr(groups, "lengthened", lambda member, _rule: member)
+
+
+def edits_are_not_considered(patch: pytest.MonkeyPatch) -> None:
+    """Groups are decided by an edited rule only when they are decided anyway."""
+    patch.setattr(GroupStore, "reconsider", lambda *_: None)
+
+
 def without_evidence(patch: pytest.MonkeyPatch) -> None:
     """Windows run out by the clock, whatever is seen when they are over."""
     patch.setattr(deadlines, "is_proven", lambda *_: True)
@@ -152,5 +175,6 @@ MUTANTS: dict[str, Mutant] = {
     for one in (
         saved_after_publish, no_fence, from_receipt, position_first, no_intent_check,
         owed_forgotten, windows_forgotten, stale_not_refused, acknowledged_first, without_evidence,
+        named_without_its_date, shorter_windows_count, edits_are_not_considered,
     )
 }  # fmt: skip

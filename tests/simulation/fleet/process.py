@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from contextvars import copy_context
 from random import Random
@@ -32,7 +33,7 @@ class Process(Owner):
         self.bus = Link(loop, self, Random(f"{seed} bus"), bus_unavailable)
         self.api = Link(loop, self, Random(f"{seed} api"), unavailable)
 
-    def start(self, run: Callable[[], Awaitable[None]]) -> None:
+    def start(self, run: Callable[[], Awaitable[None]]) -> asyncio.Task[None]:
         """Run something as this process's own."""
 
         async def main() -> None:
@@ -40,7 +41,7 @@ class Process(Owner):
 
         context = copy_context()
         context.run(OWNER.set, self)
-        self._loop.create_task(main(), context=context)
+        return self._loop.create_task(main(), context=context)
 
     def listens(self) -> bool | None:
         """Whether a request would be answered, as the server sees it."""

@@ -50,6 +50,17 @@ class Fault:
 
 
 @dataclass(frozen=True, slots=True)
+class Edit:
+    """From then on the files of all processes say something else of one route's rule."""
+
+    at: float
+    name: str
+    """Of the route, and so of its rule."""
+    toleration: float | None
+    """In seconds; None: the rule is in no file."""
+
+
+@dataclass(frozen=True, slots=True)
 class Scenario:
     """One run."""
 
@@ -63,6 +74,14 @@ class Scenario:
     """How far, in seconds, each process's wall clock may be off."""
     stamped: bool = True
     """Whether objects carry the decision that they follow; where not, the executors' intents are all there is."""
+    edits: tuple[Edit, ...] = ()
+    """In the order of time."""
+
+    def tolerations(self, moment: float) -> dict[str, float]:
+        """Give what the files say at this second, by the routes that have a rule."""
+        said: dict[str, float | None] = {plan.name: plan.toleration for plan in self.plans}
+        said |= {edit.name: edit.toleration for edit in self.edits if edit.at <= moment}
+        return {name: toleration for name, toleration in said.items() if toleration is not None}
 
 
 def dump(scenario: Scenario) -> dict[str, Any]:
@@ -78,7 +97,8 @@ def load(document: dict[str, Any]) -> Scenario:
     plans = tuple(_plan(dict(plan)) for plan in document["plans"])
     faults = tuple(Fault(**fault) for fault in document["faults"])
     reactors = tuple((name, roles) for name, roles in document["reactors"])
-    return Scenario(**{**document, "plans": plans, "faults": faults, "reactors": reactors})
+    edits = tuple(Edit(**edit) for edit in document.get("edits", ()))
+    return Scenario(**{**document, "plans": plans, "faults": faults, "reactors": reactors, "edits": edits})
 
 
 def _plan(plan: dict[str, Any]) -> Plan:

@@ -32,6 +32,8 @@ def shrink(scenario: Scenario, fails: Callable[[Scenario], bool], *, runs_max: i
 def _shorter(scenario: Scenario) -> Iterator[Scenario]:
     for number in range(len(scenario.faults)):
         yield replace(scenario, faults=_without(scenario.faults, number))
+    for number in range(len(scenario.edits)):
+        yield replace(scenario, edits=_without(scenario.edits, number))
     if len(scenario.plans) > 1:
         for number in range(len(scenario.plans)):
             yield replace(scenario, plans=_without(scenario.plans, number))

@@ -6,8 +6,9 @@ import asyncio
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from random import Random
+from typing import Any
 
-from bus.messages import Health, Observation, Route
+from bus.messages import Fact, Health, Observation, Route
 from bus.port import Bus
 from reactor.clients.changes import ReadInterval
 from reactor.route.publisher import FactPublisher
@@ -37,14 +38,34 @@ class Source:
 
     def __init__(
         self, bus: Bus, publisher: FactPublisher, clock: Clock, cluster: Cluster,
-        healthy: Callable[[], Mapping[str, bool]], random: Random,
+        healthy: Callable[[], Mapping[str, bool]], random: Random, *, stamped: bool = True,
     ) -> None:  # fmt: skip
+        """`stamped`: whether objects say which decision they follow."""
         self._bus = bus
+        self._publisher = publisher
         self._clock, self._cluster, self._healthy, self._random = clock, cluster, healthy, random
-        self._health: Republisher[Observation] = Republisher(publisher.tell, clock, period_seconds=REFRESH)
-        self._routes: Republisher[Route] = Republisher(publisher.tell, clock, period_seconds=REFRESH)
+        self._stamped = stamped
+        self._owing: list[Callable[[], None]] = []
+        self._health: Republisher[Observation] = self._standing()
+        self._routes: Republisher[Route] = self._standing()
         self._seen: dict[str, object] = {}
         self._last: datetime | None = None
+
+    def _standing(self) -> Republisher[Any]:
+        async def tell(fact: Fact) -> None:
+            await self._publisher.tell(fact)
+
+        def on_facts_lost(owe_all: Callable[[], None]) -> Callable[[], None]:
+            self._owing.append(owe_all)
+            return lambda: self._owing.remove(owe_all)
+
+        return Republisher(tell, self._clock, period_seconds=REFRESH, on_facts_lost=on_facts_lost)
+
+    def route_by(self, publisher: FactPublisher) -> None:
+        """Other rules count: what stands is said once more, to those that it concerns now."""
+        self._publisher = publisher
+        for owe_all in self._owing:
+            owe_all()
 
     async def run(self) -> None:
         """Look until cancelled."""
@@ -81,6 +102,8 @@ class Source:
                 continue  # every write makes another object
             self._seen[path] = obj
             route = route_from(CLUSTER, "TrafficSplit", obj, None, at=self._clock.now())
+            if not self._stamped:
+                route = route.model_copy(update={"annotations": {}})
             known = self._routes.get(path)
             if known is None or (known.backends, known.annotations) != (route.backends, route.annotations):
                 await self._routes.say(path, route, changed=True)

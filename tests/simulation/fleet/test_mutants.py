@@ -8,6 +8,8 @@ from dataclasses import dataclass
 import pytest
 
 from tests.simulation.fleet.draw import GONE, away, crashing, draw, pausing, unacknowledged
+from tests.simulation.fleet.draw_edits import draw_edits
+from tests.simulation.fleet.draw_together import draw_together
 from tests.simulation.fleet.judge import judge
 from tests.simulation.fleet.mutants import MUTANTS
 from tests.simulation.fleet.scenario import Scenario
@@ -26,6 +28,8 @@ class Hunt:
     """Any of them must be seen to be broken."""
     draw: Callable[[int], Scenario] = draw
     seeds: int = 60
+    first: int = 0
+    """The seed with which the hunt begins."""
 
 
 HUNTS = (
@@ -39,6 +43,10 @@ HUNTS = (
     Hunt("stale_not_refused", frozenset({"blind", "doubled", "interleaved"}), unacknowledged),
     Hunt("without_evidence", frozenset({"needless"}), seeds=100),
     Hunt("acknowledged_first", frozenset({"lost", "converged"}), seeds=150),
+    Hunt("without_evidence", frozenset({"needless"}), draw_together, 6, first=6),
+    Hunt("named_without_its_date", frozenset({"lost"}), draw_edits, 4),
+    Hunt("shorter_windows_count", frozenset({"early"}), draw_edits, 20, first=31),
+    Hunt("edits_are_not_considered", frozenset({"early"}), draw_edits, 20, first=7),
 )
 
 
@@ -46,7 +54,7 @@ HUNTS = (
 @pytest.mark.parametrize("hunt", HUNTS, ids=lambda hunt: hunt.mutant)
 def test_the_simulation_sees(hunt: Hunt, monkeypatch: pytest.MonkeyPatch) -> None:
     MUTANTS[hunt.mutant](monkeypatch)
-    for seed in range(hunt.seeds):
+    for seed in range(hunt.first, hunt.first + hunt.seeds):
         broken = {breach.promise for breach in judge(World(hunt.draw(seed)).play())}
         if broken & hunt.promises:
             return

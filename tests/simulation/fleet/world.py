@@ -9,17 +9,15 @@ from math import inf
 from random import Random
 
 from reactor.audit.object_history import RouteHistory, Run, Span, Write
-from rules.engine.routing import Routing
-from rules.loader import load
-from tests.simulation.fleet.cluster import CLUSTER, NAMESPACE, Cluster
+from tests.simulation.fleet.cluster import Cluster
 from tests.simulation.fleet.draw import CALM
 from tests.simulation.fleet.faults import Faults
 from tests.simulation.fleet.fleet import Fleet
 from tests.simulation.fleet.listening import Mistakes, listening
 from tests.simulation.fleet.loop import START, Stuck, VirtualLoop
+from tests.simulation.fleet.reload import TAKEN, EditedFiles, Version
 from tests.simulation.fleet.scenario import Scenario
 from tests.simulation.fleet.server import Heard, Notes
-from tests.simulation.fleet.source import target
 
 GRACE = 5.0
 LINGER = 3.0
@@ -39,6 +37,8 @@ class Seen:
     story: list[str] = field(default_factory=list)
     """What happened, for people."""
     calls: int = 0
+    versions: tuple[Version, ...] = ()
+    """What the rule files said, one after the other."""
 
 
 class World:
@@ -53,7 +53,8 @@ class World:
         self._calls = 0
         self._writes: dict[str, list[Write]] = {plan.name: [] for plan in scenario.plans}
         self.cluster = Cluster(self.loop, list(self._writes), self._wrote)
-        self.fleet = Fleet(scenario, self.loop, self.cluster, self.traced, rules(scenario), self.healthy)
+        self.files = EditedFiles(scenario, self.loop)
+        self.fleet = Fleet(scenario, self.loop, self.cluster, self.traced, self.files, self.healthy)
         self.faults = Faults(scenario, self.loop, self.fleet, self.tell)
 
     def play(self) -> Seen:
@@ -74,6 +75,10 @@ class World:
     async def _main(self) -> None:
         self.fleet.start_all()
         self.faults.arm()
+        self.files.arm(self.fleet.reload, [*self.fleet.roles])
+        for edit in self.scenario.edits:
+            said = "is removed" if edit.toleration is None else f"tolerates {edit.toleration:g} s"
+            self.loop.later(edit.at, self.tell, f"the rule of {edit.name} {said}")
         for plan in self.scenario.plans:
             for outage in plan.outages:
                 self._turn(outage.begin, plan.name, "goes bad")
@@ -88,8 +93,10 @@ class World:
 
     def _end(self) -> float:
         """All that must happen has had its time: the faults are over, and so is the last window."""
-        spells = [
-            moment + max(plan.toleration, plan.recovery)
+        longest = max((edit.toleration or 0.0 for edit in self.scenario.edits), default=0.0)
+        spells = [edit.at + TAKEN + longest for edit in self.scenario.edits]
+        spells += [
+            moment + max(plan.toleration, plan.recovery, longest)
             for plan in self.scenario.plans
             for outage in plan.outages
             for moment in (outage.begin, outage.end)
@@ -138,7 +145,7 @@ class World:
             (one.at, f"{one.target} is told as {one.status}, seen {one.seen - START:.3f}") for one in changes(notes)
         ]
         story = [f"{at - START:8.3f}  {what}" for at, what in sorted([*self.story, *asked, *heard])]
-        return Seen(run, notes, errors, self._digest.hexdigest(), story[:TRACE_MAX], self._calls)
+        return Seen(run, notes, errors, self._digest.hexdigest(), story[:TRACE_MAX], self._calls, self.files.versions())
 
 
 def changes(notes: Notes) -> list[Heard]:
@@ -150,18 +157,3 @@ def changes(notes: Notes) -> list[Heard]:
             out.append(heard)
         last[heard.target] = heard.status
     return out
-
-
-def rules(scenario: Scenario) -> Routing:
-    """One rule for each route, as a person would write it."""
-    lines = ["apiVersion: reactor/v1", "rules:"]
-    for plan in scenario.plans:
-        lines += [
-            f"- name: {plan.name}", "  kind: TrafficFailover", "  mode: Enforce",
-            f"  route: {{cluster: {CLUSTER}, kind: TrafficSplit, namespace: {NAMESPACE}, name: {plan.name}}}",
-            "  backends:", f"  - {{service: {plan.name}, target: {target(plan.name)}}}",
-            f"  - {{service: {plan.second}, target: {target(plan.second)}}}",
-            f"  tolerationSeconds: {plan.toleration}", f"  recoverySeconds: {plan.recovery}",
-            "  failback: {backoff: {factor: 1}}",  # the judge measures each way back by recoverySeconds
-        ]  # fmt: skip
-    return Routing(load([("fleet.yaml", "\n".join(lines))]).rules)
