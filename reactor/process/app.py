@@ -42,6 +42,7 @@ from rules.loader import RuleSet
 from rules.rulefile.sources import AlertmanagerWebhook
 
 if TYPE_CHECKING:
+    from reactor.clients.prometheus_api import Prometheus
     from reactor.web.page_server import PageServer
     from reactor.webhook.webhook_server import WebhookServer
 
@@ -206,11 +207,10 @@ class App:
         import aiohttp  # 0.3 s: not for who only asks for help
 
         from reactor.clients.clusters import Clusters
-        from reactor.clients.prometheus_api import Prometheus
 
         clusters = Clusters(self.settings.clusters)
         self._stack.push_async_callback(clusters.close)
-        prometheus = {name: Prometheus(name, endpoint) for name, endpoint in self.settings.prometheus.items()}
+        prometheus = self._prometheus()
         for one in prometheus.values():
             self._stack.push_async_callback(one.close)
         http = await self._stack.enter_async_context(aiohttp.ClientSession())
@@ -219,6 +219,13 @@ class App:
             self.settings, self.clock, self.name, bus, clusters, prometheus, http, upkeep, self._loops, signer,
             self._in_hands,
         )  # fmt: skip
+
+    def _prometheus(self) -> Mapping[str, Prometheus]:
+        if not self.settings.prometheus:
+            return {}
+        from reactor.clients.prometheus_api import Prometheus  # 7 MB of requests: not for who has none
+
+        return {name: Prometheus(name, endpoint) for name, endpoint in self.settings.prometheus.items()}
 
     async def _begin(self, context: ProcessContext, rules: RuleSet) -> None:
         begin_at_zero(self.settings, rules, self.roles)

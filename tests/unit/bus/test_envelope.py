@@ -12,9 +12,10 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from pydantic import AfterValidator, AwareDatetime
 
+import bus.envelope
 from bus.envelope import MESSAGES, decode, encode
 from bus.errors import Malformed
-from bus.messages import LOAD_BALANCERS, Health, Message, MessagePart, Observation, RouteRef
+from bus.messages import LOAD_BALANCERS, Cluster, Health, Message, MessagePart, Observation, RouteRef, WebhookPost
 from bus.messages.base import ActionMessage
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -156,3 +157,29 @@ def test_the_error_says_where_but_not_the_whole_body() -> None:
 def test_labels_of_four_kilobytes_travel_in_the_body() -> None:
     message = observation(labels={"description": "ü" * 4_096, "*.>": "a.b c\r\n"})
     assert decode(encode(message, id="1", source="/s", time=NOON)).data == message
+
+
+def test_models_of_events_are_made_for_the_types_that_came(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of all take up some MB of every process."""
+    made: list[type[Message]] = []
+    event = bus.envelope._event
+
+    def noted(message: type[Message]) -> type[bus.envelope.Event]:
+        made.append(message)
+        return event(message)
+
+    monkeypatch.setattr(bus.envelope, "_event", noted)
+    events = bus.envelope._Events(Observation, WebhookPost)
+    cluster = Cluster(name="east", observed_at=NOON)
+    for message in (Observation(target="a/b", status=Health.HEALTHY, observed_at=NOON), cluster):
+        body = encode(message, id="1", source="/test", time=NOON)
+        assert events.read(body).data == message
+        assert events.read(body).data == message
+    assert made == [Observation, WebhookPost, Observation, WebhookPost, Cluster]
+
+
+def test_a_type_that_there_is_not_is_told_with_all_that_there_are() -> None:
+    body = encode(Observation(target="a/b", status=Health.HEALTHY, observed_at=NOON), id="1", source="/test", time=NOON)
+    with pytest.raises(Malformed) as error:
+        decode(body.replace(Observation.type.encode(), b"unheard-of"))
+    assert [message.type for message in MESSAGES if message.type not in str(error.value)] == []

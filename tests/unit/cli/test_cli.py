@@ -115,7 +115,20 @@ except SystemExit as end:
     assert not end.code, end.code
 print("\\n".join(sys.modules), file=sys.stderr)
 """
+ROLES = """
+import sys
+import reactor.process.app, reactor.process.role_set, reactor.route.router, reactor.fleet.observer
+import reactor.execute.executor, reactor.actions.catalog, reactor.sources.catalog, reactor.clients.clusters
+print("\\n".join(sys.modules))
+"""
 SETTINGS = ("pydantic_settings", "reactor.settings.model")
+
+
+def test_a_reactor_without_a_prometheus_imports_no_client_of_one() -> None:
+    """It is 7 MB of every process."""
+    loaded = {*in_a_process(ROLES).stdout.split()}
+    assert "reactor.route.router" in loaded
+    assert loaded.isdisjoint({"requests", "prometheus_api_client"})
 
 
 def test_the_help_of_all_commands_together_imports_no_client_of_a_server() -> None:
