@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import importlib
 import importlib.util
+import re
 from collections import Counter
 from enum import StrEnum
 from pathlib import Path
@@ -86,6 +87,28 @@ def test_a_module_has_a_name_of_its_own() -> None:
     stems = Counter(path.stem for part in ("bus", "rules", "reactor") for path in (ROOT / part).rglob("*.py"))
     twice = {stem for stem, times in stems.items() if times > 1} - set(PARTS.split())
     assert twice == set(), "find another word"
+
+
+ROW = re.compile(r"^\| ((?:\*\*[^*|,]+\*\*(?:, `\w+`)?)|`[^`|]+`) \| ", re.MULTILINE)
+"""A row of the glossary: a word, and the key that has it in rule files; or what is written in code."""
+
+
+def words_of(glossary: str) -> list[str]:
+    return [cell.partition(", ")[0] for cell in ROW.findall(glossary)]
+
+
+def test_a_row_of_the_glossary_has_one_word_and_no_word_is_in_two() -> None:
+    glossary = (ROOT / "docs" / "glossary.md").read_text(encoding="utf-8")
+    rows = [line for line in glossary.splitlines() if line.startswith(("| **", "| `"))]
+    assert [row for row in rows if not ROW.match(row)] == [], "a row for each word"
+    assert len(rows) > 120
+    assert [word for word, times in Counter(words_of(glossary)).items() if times > 1] == []
+
+
+def test_a_word_of_the_glossary_that_is_there_twice_is_found() -> None:
+    rows = "| **fence** | One. |\n| **stale**, `staleSeconds` | Old. |\n| **fence** | Two. |\n| `Done` | x |\n"
+    assert words_of(rows) == ["**fence**", "**stale**", "**fence**", "`Done`"]
+    assert words_of("| **acquire request**, **acquire reply** | Both. |\n") == []
 
 
 def test_what_a_rule_file_names_is_in_the_glossary() -> None:
