@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import ssl
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from copy import copy
 from datetime import datetime
@@ -25,6 +25,7 @@ import yaml
 
 from bus.json_text import parsed
 from reactor.clients.api_refusals import APPLY_PATCH, JSON_PATCH, RefusedRequest, refusal
+from reactor.clients.credential_loading import in_thread, rest_seconds
 from reactor.clients.hanging import ANSWER_SECONDS, ANSWERS_MAX, WAIT_SECONDS, unless_hung
 from reactor.clients.kubernetes_port import ApiUnavailable, Forbidden, JsonObject
 from reactor.clients.list_page import ListPage
@@ -43,7 +44,6 @@ PAGE_SECONDS = 60.0  # a page of 500 large objects over a slow line
 CONNECT_SECONDS = 3.0  # a server that is there takes a connection within a round trip
 PAGE_OBJECTS = 500  # client-go's page size
 MAX_PAGES = 2000  # a million objects: more is a server that never stops saying "continue"
-RELOAD_SECONDS = 10.0  # credentials that are refused are read again at most this often: exec plugins are expensive
 _REFUSAL_BYTES = 64 << 10
 _ODD_FILE = (
     TypeError,
@@ -58,7 +58,8 @@ log = logging.getLogger(__name__)
 
 async def connect(name: str, settings: ClusterSettings) -> Kubernetes:
     """Give the cluster's API, configured but not yet called. Raises SettingsError with what to do."""
-    return Kubernetes(name, settings, await _sessions(name, settings))
+    load = in_thread(partial(_sessions, name, settings), what=name)
+    return Kubernetes(name, load, await load())
 
 
 async def _sessions(name: str, settings: ClusterSettings) -> Sessions:
@@ -96,13 +97,14 @@ def _client(configuration: Any, purpose: Purpose) -> Any:
 class Kubernetes:
     """One cluster; implements `port.KubeApi` and `watching.WatchApi`."""
 
-    def __init__(self, name: str, settings: ClusterSettings, sessions: Sessions) -> None:
+    def __init__(self, name: str, load: Callable[[], Awaitable[Sessions]], sessions: Sessions) -> None:
+        """`load` reads the credentials again."""
         self._name = name
         self._sessions = sessions
         self._retired = WeakSet[Sessions]()  # kept by the calls under way on them; `close` ends those too
         self._reloading = asyncio.Lock()
-        self._loading = Loading(partial(_sessions, name, settings), what=f"clusters.{name}")
-        self._reloaded_at: float | None = None  # on the event loop's clock
+        self._loading = Loading(load, what=f"clusters.{name}")
+        self._rests_until = -inf  # credentials are not read again before, on the event loop's clock
         self._watches = SharedWatches(name, self._opened)
 
     @property
@@ -288,8 +290,8 @@ class Kubernetes:
         async with self._reloading:
             if self._sessions is not refused:
                 return True
-            now = asyncio.get_running_loop().time()
-            if self._reloaded_at is not None and now - self._reloaded_at < RELOAD_SECONDS:
+            now = asyncio.get_running_loop().time
+            if (began := now()) < self._rests_until:
                 return False
             log.info("credentials or a certificate were refused, reading them again", extra={"cluster": self._name})
             try:
@@ -298,7 +300,7 @@ class Kubernetes:
                 raise Forbidden(str(error)) from error
             finally:
                 # From its end: those who wait here meanwhile do not each have to find out that it hangs.
-                self._reloaded_at = asyncio.get_running_loop().time()
+                self._rests_until = now() + rest_seconds(now() - began)
             self._sessions = renewed
             self._retired.add(refused)
             await refused.retire()

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from kubernetes.aio.client import ApiClient
 
-from reactor.clients import kubernetes
+from reactor.clients import credential_loading
 from reactor.clients.kubernetes import Kubernetes, connect
 from reactor.clients.kubernetes_port import ApiUnavailable
 from reactor.demo.kube import EmulatedCluster, Fault, StatusFault
@@ -50,7 +50,7 @@ async def test_watches_leave_connections_for_reads_probes_and_writes(api: Kubern
 async def test_clients_whose_credentials_were_renewed_are_not_kept(
     api: Kubernetes, east: EmulatedCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(kubernetes, "RELOAD_SECONDS", 0)
+    monkeypatch.setattr(credential_loading, "REST_SECONDS_MAX", 0)
     before = clients()  # one for each purpose
     for _ in range(3):
         east.faults.add(Fault(StatusFault(401), count=1))

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from reactor.clients import credential_loading
 from reactor.clients.kubernetes import Kubernetes, connect
 from reactor.clients.kubernetes_port import ApiUnavailable
 from reactor.demo.kube import EmulatedCluster, Emulator, Fault, Hang, Reset, StatusFault
@@ -31,13 +32,13 @@ async def test_no_answer_is_told_as_such(api: Kubernetes, east: EmulatedCluster,
 
 
 async def test_credentials_that_have_run_out_are_read_again(
-    emulator: Emulator, kubeconfig: Callable[..., Path]
+    emulator: Emulator, kubeconfig: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(credential_loading, "REST_SECONDS_MAX", 0)
     emulator.cluster("guarded", token="new")
     settings = ClusterSettings(kubeconfig=kubeconfig(emulator.url("guarded"), token="old"))
     api = await connect("guarded", settings)
     assert await api.status("/readyz", seconds=5) == 401
     kubeconfig(emulator.url("guarded"), token="new")
-    api._reloaded_at = None
     assert await api.status("/readyz", seconds=5) == 200
     await api.close()

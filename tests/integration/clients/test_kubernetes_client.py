@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import threading
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
@@ -207,6 +208,35 @@ async def test_a_token_that_no_request_can_carry_is_a_matter_of_credentials(
     await api.close()
 
 
+async def test_credentials_are_read_beside_the_event_loop(
+    emulator: Emulator, kubeconfig: Callable[..., Path], tmp_path: Path
+) -> None:
+    """They may lie on a network that hangs: here a pipe, which gives nothing until this very loop writes to it."""
+    emulator.cluster("guarded", token="new")
+    os.mkfifo(tmp_path / "token")
+    settings = ClusterSettings(kubeconfig=kubeconfig(emulator.url("guarded"), tokenFile="token"))
+    rescue = threading.Timer(20, _written, [tmp_path / "token", "late"])  # so that this test ends where they are not
+    rescue.start()
+    connecting = asyncio.create_task(connect("guarded", settings))
+    while not _written(tmp_path / "token", "new"):
+        await asyncio.sleep(0.01)
+    rescue.cancel()
+    api = await connecting
+    assert (await api.get("/version"))["major"] == "1"
+    await api.close()
+
+
+def _written(pipe: Path, text: str) -> bool:
+    """Write to it, if it is being read."""
+    try:
+        end = os.open(pipe, os.O_WRONLY | os.O_NONBLOCK)
+    except OSError:
+        return False
+    with os.fdopen(end, "w") as file:
+        file.write(text)
+    return True
+
+
 async def test_credentials_that_stay_wrong_are_read_again_only_once(
     emulator: Emulator, kubeconfig: Callable[..., Path]
 ) -> None:
@@ -267,11 +297,19 @@ async def hangs(tmp_path: Path) -> AsyncIterator[JsonObject]:
         "apiVersion": "client.authentication.k8s.io/v1", "interactiveMode": "Never",
         "command": "sh", "args": ["-c", f"echo $$ >> {pids}; exec sleep 60"],
     }  # fmt: skip
-    for pid in pids.read_text("utf-8").split():
+    for pid in (await _pids(pids)).split():
         os.kill(int(pid), signal.SIGKILL)
         while Path("/proc", pid).exists():
             await asyncio.sleep(0.01)
     await asyncio.sleep(0.1)  # its pipes are closed by the event loop
+
+
+async def _pids(path: Path) -> str:
+    """What the program has written, once it has begun: it is started by a thread."""
+    async with asyncio.timeout(30):
+        while not (path.exists() and (text := path.read_text("utf-8"))):
+            await asyncio.sleep(0.01)
+    return text
 
 
 async def test_a_program_for_credentials_that_hangs_holds_up_nobody_else(
@@ -282,7 +320,7 @@ async def test_a_program_for_credentials_that_hangs_holds_up_nobody_else(
     good = ClusterSettings(kubeconfig=kubeconfig(emulator.url("east")))
     clusters = Clusters({"hung": hung, "east": good})
     waiting = asyncio.create_task(clusters.get("hung"))
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(10):
         assert await clusters.get("east") is await clusters.get("east")
     assert not waiting.done()
     waiting.cancel()
@@ -290,6 +328,7 @@ async def test_a_program_for_credentials_that_hangs_holds_up_nobody_else(
     for _ in range(2):
         with pytest.raises(ApiUnavailable, match=r"clusters.hung: .* does the program hang"):
             await clusters.get("hung")
+    await _pids(tmp_path / "pids")
     await clusters.close()
 
 

@@ -14,7 +14,7 @@ import pytest
 import yaml
 from aiohttp import web
 
-from reactor.clients import kubernetes
+from reactor.clients import credential_loading
 from reactor.clients.kubernetes import connect
 from reactor.clients.kubernetes_port import ApiUnavailable
 from reactor.settings.server_settings import ClusterSettings
@@ -69,7 +69,7 @@ def kubeconfig(folder: Path, url: str, *, inline: bool) -> Path:
 
 @pytest.fixture(autouse=True)
 def _often(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kubernetes, "RELOAD_SECONDS", 0)
+    monkeypatch.setattr(credential_loading, "REST_SECONDS_MAX", 0)
     PORT.clear()
 
 
