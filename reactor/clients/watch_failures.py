@@ -13,7 +13,8 @@ from reactor.runtime.retry_backoff import RetryBackoff
 
 GOOD_SECONDS = 30.0  # a failure after so long a good time is a new trouble, and the backoff starts small again
 AWAY_SECONDS = 2.0  # what happens on a server that is back has to be seen soon
-REFUSED_SECONDS = 4.0  # so has what happens where rights are given back, or a proxy answers for the server no more
+REFUSED_SECONDS = 4.0  # so has what happens where rights are given back, or a proxy answers for the server no more,
+# and where it has asked to wait for longer
 FAILURES_BEFORE_RELIST = 2  # the list may work where the watch does not: then this is slow polling
 
 log = logging.getLogger(__name__)
@@ -48,8 +49,8 @@ class WatchFailures:
             raise NotServed(str(error)) from error
         after = error.after if isinstance(error, Retryable) else None
         wait = self._backoff.failed(asked_seconds=after)
-        if after is None:
-            wait = min(wait, AWAY_SECONDS if isinstance(error, Retryable) else REFUSED_SECONDS)
+        most = AWAY_SECONDS if isinstance(error, Retryable) and after is None else REFUSED_SECONDS
+        wait = min(wait, most)
         reason = type(error).__name__
         telemetry.watch_restarts.labels(self._cluster, reason).inc()
         if reason != self._complaint and not isinstance(error, Expired):  # 410 is everyday life, and heals itself
