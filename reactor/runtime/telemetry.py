@@ -199,4 +199,5 @@ def start_logging(style: Literal["logfmt", "json"], level: str, stream: TextIO |
     handler.setFormatter(_Formatter(style))
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
     logging.getLogger("apscheduler").setLevel("WARNING")  # it tells of every run of every probe
+    logging.getLogger("stamina").setLevel(logging.ERROR)  # it tells of every try; what fails in the end, we tell
     return lines
