@@ -8,7 +8,8 @@
       unhealthyWhen: {above: 0.05}     # default Present: a series is Unhealthy, one that leaves is Healthy
 
 A query that fails is logged, once for each reason, and makes all its targets Unknown: no answer is not a healthy one.
-So does a series that leaves a query with a bound, and NaN. Several series of one target: the worst counts. A source
+So does a series that leaves a query with a bound, and NaN. An answer is dated by its evaluation: one that a cache gives
+once more says nothing new. Several series of one target: the worst counts. A source
 without labels in its target observes it from the first result on, even an empty one; other targets become known with
 their first series.
 """
@@ -26,6 +27,7 @@ from bus.messages import Health
 from reactor.clients.changes import ReadInterval
 from reactor.clients.instant_queries import Queries, Sample
 from reactor.runtime.errors import Retryable, Terminal
+from reactor.sources.prometheus.evaluation_times import EvaluationTimes
 from reactor.sources.publisher import HealthPublisher
 from reactor.sources.republisher import gather
 from reactor.sources.source_context import SourceContext
@@ -71,6 +73,7 @@ class _Reader:
         """When each target was last present, on the clock's monotonic time, the longest absent first."""
         if "{" not in source.target:
             self._known[source.target] = self._clock.monotonic()
+        self._evaluated = EvaluationTimes()
         self._complaints: set[str] = set()
         """Why it has failed since it last worked, as far as that was logged."""
 
@@ -88,8 +91,11 @@ class _Reader:
             return
         if self._clock.standstill.ended_at > began:
             return
-        look = ReadInterval(began, self._clock.now())
         self._answered()
+        asked = ReadInterval(began, self._clock.now())
+        look = self._evaluated.dated((sample.timestamp for sample in samples), asked)
+        if look is None:
+            return  # out of a cache, or of a server that is stuck: it shows nothing new
         present = self._opinions(samples)
         self._note(present)
         absent = QueryOpinion(absence(self._source.unhealthy_when), "no series", {})

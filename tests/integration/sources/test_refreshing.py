@@ -15,6 +15,7 @@ from bus.messages import Health, Observation, RefreshRequest
 from bus.subjects import refresh
 from bus.testing.memory import MemoryBus
 from reactor.clients.clusters import Clusters
+from reactor.clients.instant_queries import Sample
 from reactor.clients.list_page import ListPage
 from reactor.demo.kube import EmulatedCluster, FailWatch, Fault, JsonObject, Reset
 from reactor.sources.kubernetes import endpoints_watch, lease_watch, node_watch, route_inventory, workload_watch
@@ -352,14 +353,15 @@ async def test_heartbeats_prove_themselves_and_bridge_less_than_the_grace(
 
 
 class Prometheus:
-    """Answers with nothing, and counts how often."""
+    """Answers with what is put in, and counts how often."""
 
     def __init__(self) -> None:
         self.queries = 0
+        self.answer: list[Sample] = []
 
-    async def query(self, promql: str, *, at: datetime | None = None) -> list[Any]:  # noqa: ARG002 - the port's
+    async def query(self, promql: str, *, at: datetime | None = None) -> list[Sample]:  # noqa: ARG002 - the port's
         self.queries += 1
-        return []
+        return self.answer
 
 
 async def test_a_query_that_is_asked_is_made_once_more(
@@ -377,3 +379,26 @@ async def test_a_query_that_is_asked_is_made_once_more(
         said = await answer(heard, CHECKOUT, moment)
     assert (said.since, prometheus.queries) == (first.since, 2)
     assert said.resolution_seconds == 630
+
+
+async def test_an_answer_out_of_a_cache_answers_no_request(
+    asked_world: SourceContext, heard: Heard, running: Running, bus: MemoryBus
+) -> None:
+    """A query frontend that kept its answer confirmed failures that were over: windows ended on it."""
+    prometheus = Prometheus()
+    source = PrometheusQuery(
+        name="errors", kind="PrometheusQuery", prometheus="main", query="up == 0", target=CHECKOUT, every_seconds=600
+    )
+    world = replace(asked_world, prometheus={"main": prometheus})
+    prometheus.answer = [Sample({}, 1, world.clock.now().timestamp())]
+    async with running(prometheus_query.run(source, world)):
+        first = await heard.status(CHECKOUT, Health.UNHEALTHY)
+        await ask(bus, "errors", world.clock.now(), CHECKOUT)
+        async with asyncio.timeout(60):
+            while prometheus.queries < 2:
+                await asyncio.sleep(0.01)
+        moment = world.clock.now()
+        prometheus.answer = [Sample({}, 1, moment.timestamp())]
+        await ask(bus, "errors", moment, CHECKOUT)
+        await answer(heard, CHECKOUT, moment)
+    assert [said for said in heard.observations if first.observed_at < said.observed_at < moment] == []
