@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterable
 from datetime import datetime
 from enum import StrEnum
@@ -11,6 +12,9 @@ from typing import NamedTuple
 from bus.json_text import parsed
 from reactor.clients.kubernetes_port import ApiUnavailable, JsonObject
 from reactor.clients.watching import Expired
+
+_NUMBER = re.compile(r"[0-9]{1,20}")
+"""A resourceVersion as API servers on etcd give it, of 64 bits."""
 
 
 class ChangeType(StrEnum):
@@ -63,6 +67,15 @@ def version_of(found: object) -> str:
     """Give the resourceVersion of an object or of a list, empty where it has none."""
     version = metadata_of(found).get("resourceVersion")
     return version if isinstance(version, str) else ""
+
+
+def is_earlier(version: str, other: str) -> bool:
+    """Whether one resourceVersion is before another of the same kind; False where they are not decimal numbers.
+
+    They may be compared as numbers where they are such: KEP-5504.
+    """
+    numbers = _NUMBER.fullmatch(version), _NUMBER.fullmatch(other)
+    return all(numbers) and int(version) < int(other)
 
 
 def state_of_objects(found: Iterable[object]) -> str:

@@ -2,8 +2,9 @@
 
 It survives what real API servers and the networks before them do: 410 Gone, cut connections, watches that end at once
 (a proxy that answers 200 and nothing else), stalls, 429 and 5xx with Retry-After, HTML instead of JSON, half a line.
-A watch that broke is followed by a LIST: the server may have been restored meanwhile, and would not say so. After a
-relist, the difference to what was known is told as one batch, so that no rule decides on half of it.
+A watch that broke is followed by a LIST: the server may have been restored meanwhile, and would not say so. So is one
+that sends an object as it was before. After a relist, the difference to what was known is told as one batch, so that no
+rule decides on half of it.
 
 How a LIST is read in pages is in `paged_list.py`, how long is waited after a failure, and what is logged of it, in
 `watch_failures.py`.
@@ -25,7 +26,16 @@ from itertools import islice
 from math import ceil, inf
 from typing import NamedTuple
 
-from reactor.clients.changes import ChangeType, ObjectChange, ObjectKey, ReadInterval, key_of, parsed_event, version_of
+from reactor.clients.changes import (
+    ChangeType,
+    ObjectChange,
+    ObjectKey,
+    ReadInterval,
+    is_earlier,
+    key_of,
+    parsed_event,
+    version_of,
+)
 from reactor.clients.doubt import AGAIN_SECONDS, Doubt
 from reactor.clients.kubernetes_port import ApiUnavailable, JsonObject, NotFound
 from reactor.clients.paged_list import items, pages
@@ -304,6 +314,7 @@ class Reflector:
                     if self._outdated:
                         return
                     kind, found = parsed_event(self._where, line)
+                    self._must_be_newer(found)
                     self._proved()
                     self._telling = True
                     await self._event(kind, found)
@@ -316,6 +327,16 @@ class Reflector:
                 raise
             finally:
                 self._opened_at, self._telling = None, False
+
+    def _must_be_newer(self, found: JsonObject) -> None:
+        """Raise ApiUnavailable where an event is of an earlier time than what is known of its object.
+
+        The server's cache lags behind, or it was restored: only a LIST tells, which follows.
+        """
+        key = key_of(found)
+        known = self._stored.get(key) if key is not None else None
+        if known is not None and is_earlier(version := version_of(found), known.version):
+            raise ApiUnavailable(f"{self._where}: {key} was sent as of version {version}, after {known.version}")
 
     def _seconds_to_watch(self, now: float) -> float:
         left = AGAIN_SECONDS if self._doubt.keys else self._listed_at + self.relist_seconds - now

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from math import inf
 from typing import Any, cast
@@ -686,6 +686,59 @@ async def test_a_server_restored_to_what_the_last_list_brought_is_noticed(
         await copy.until(lambda: (ChangeType.MODIFIED, "a") in copy.told)
         objects["shop", "a"] = backup
         subject.look_again(Clock().now())
+        await eventually(lambda: subject.objects[ObjectKey("shop", "a")]["data"]["value"] == "1")
+
+
+class Lagging:
+    """The API, with one watch that is served from a cache which lags behind."""
+
+    def __init__(self, api: Kubernetes) -> None:
+        self._api = api
+        self.late: JsonObject | None = None
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._api, name)
+
+    @asynccontextmanager
+    async def stream(
+        self, path: str, query: Mapping[str, str], *, idle_seconds: float
+    ) -> AsyncIterator[AsyncIterator[bytes]]:
+        async with self._api.stream(path, query, idle_seconds=idle_seconds) as lines:
+            yield self._lines(lines)
+
+    async def _lines(self, lines: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+        async for line in lines:
+            if self.late is not None:
+                late, self.late = self.late, None
+                yield json.dumps({"type": "MODIFIED", "object": late}).encode()
+            yield line
+
+
+async def test_an_event_of_an_earlier_time_never_replaces_what_is_newer(api: Kubernetes, east: EmulatedCluster) -> None:
+    before = east.create(config_map("a", "1"))
+    copy, lagging = Copy(), Lagging(api)
+    async with running(reflector(cast("Kubernetes", lagging), copy, idle_seconds=60)) as subject:
+        await eventually(lambda: bool(east.watches))
+        east.patch("configmaps", "a", {"data": {"value": "2"}}, "shop")
+        await copy.until(lambda: (ChangeType.MODIFIED, "a") in copy.told)
+        lagging.late, batches = before, len(copy.batches)
+        await copy.until(lambda: len(copy.batches) > batches)  # the LIST that follows
+        assert copy.batches[batches] == []
+        assert subject.objects[ObjectKey("shop", "a")]["data"]["value"] == "2"
+
+
+async def test_an_event_of_a_server_that_was_restored_has_all_listed_at_once(
+    api: Kubernetes, east: EmulatedCluster
+) -> None:
+    old = east.create(config_map("a", "1"))
+    copy, restored = Copy(), Lagging(api)
+    async with running(reflector(cast("Kubernetes", restored), copy, idle_seconds=60)) as subject:
+        await eventually(lambda: bool(east.watches))
+        objects = east.store.collection(east.catalog.named("configmaps")).objects
+        backup = objects["shop", "a"]
+        east.patch("configmaps", "a", {"data": {"value": "2"}}, "shop")
+        await copy.until(lambda: (ChangeType.MODIFIED, "a") in copy.told)
+        objects["shop", "a"], restored.late = backup, old
         await eventually(lambda: subject.objects[ObjectKey("shop", "a")]["data"]["value"] == "1")
 
 

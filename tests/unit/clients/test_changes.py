@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reactor.clients.changes import key_of, parsed_event, strings_of, version_of
+from reactor.clients.changes import is_earlier, key_of, parsed_event, strings_of, version_of
 from reactor.clients.kubernetes_port import ApiUnavailable
 from reactor.clients.watching import Expired
 
@@ -60,3 +60,14 @@ def test_only_text_is_a_label() -> None:
 def test_any_line_is_an_event_or_refused(line: bytes) -> None:
     with contextlib.suppress(ApiUnavailable):
         parsed_event("here", line)
+
+
+@pytest.mark.parametrize(
+    ("version", "other", "earlier"),
+    [
+        ("9", "10", True), ("10", "9", False), ("10", "10", False), ("", "10", False), ("9", "", False),
+        ("a9", "b10", False), ("-1", "10", False), ("9" * 5000, "1", False), ("1", "9" * 5000, False),
+    ],
+)  # fmt: skip
+def test_only_numbers_tell_which_of_two_versions_is_earlier(version: str, other: str, earlier: bool) -> None:
+    assert is_earlier(version, other) is earlier
