@@ -18,6 +18,7 @@ from reactor.cli.shared.options import bus_option
 from reactor.cli.shared.printing import say
 from reactor.runtime.deadline import Deadline, end_children
 from reactor.runtime.errors import ReactorError
+from reactor.runtime.garbage import stop_collecting
 from reactor.runtime.telemetry import start_logging
 from reactor.settings import model as settings_
 from reactor.settings.model import Settings
@@ -126,6 +127,7 @@ async def _run(settings: Settings, roles: frozenset[str], say: Callable[[str], N
     def end() -> None:
         if not stop.is_set():
             deadline.begin()
+            stop_collecting()
             stop.set()
 
     for number in (signal.SIGINT, signal.SIGTERM):

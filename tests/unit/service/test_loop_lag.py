@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from reactor.runtime import loop_lag
-from reactor.runtime.garbage import ShortPauses
+from reactor.runtime.garbage import ShortPauses, stop_collecting
 from tests.clock import on_virtual_time
 from tests.unit.webhook.builders import counted
 
@@ -60,3 +60,19 @@ async def test_what_has_survived_a_full_collection_is_not_looked_at_again() -> N
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
     assert gc.get_freeze_count() == 0  # who comes after us finds it as it was
+
+
+async def test_a_process_that_ends_looks_at_nothing_any_more() -> None:
+    """With many groups the collections of a stop took longer than the stop may."""
+    kept = [[number] for number in range(100_000)]
+    task = asyncio.create_task(ShortPauses().run())
+    await asyncio.sleep(0)
+    try:
+        stop_collecting()
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        assert gc.get_freeze_count() >= len(kept)
+        assert not gc.isenabled()
+    finally:
+        gc.enable()
+        gc.unfreeze()
