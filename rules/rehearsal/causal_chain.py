@@ -100,13 +100,20 @@ def _guards(record: DecisionRecord, records: Sequence[DecisionRecord]) -> Iterat
     request = leave.get("request")
     if request and request.get("approved_at"):
         yield f"approved by {request['by']} at {_short(request['approved_at'])}: {request['reason']}"
-    for no in leave.get("rejected") or ():
-        yield f"rejected by {no['by']} until {_short(no['until'])}: {no['reason']}"
     mine = [one for one in records if one.object == record.object and one.decided_at < record.decided_at]
     last_act = max((one.decided_at for one in mine if one.actions), default=None)
+    mine = [one for one in mine if last_act is None or one.decided_at >= last_act]
+    # What an approval took back is in what was known before it only, and the action may come later than that.
+    yield from dict.fromkeys(no for one in [*mine, record] for no in _rejections(one))
     for one in mine:
-        if one.held and (last_act is None or one.decided_at >= last_act):
+        if one.held:
             yield f"{_time(one.decided_at)} held {one.held}"
+
+
+def _rejections(record: DecisionRecord) -> Iterator[str]:
+    grants = (record.before or {}).get("grants") or {}
+    for no in grants.get("rejected") or ():
+        yield f"rejected by {no['by']} until {_short(no['until'])}: {no['reason']}"
 
 
 _PLAIN = {

@@ -125,6 +125,18 @@ def test_an_act_that_follows_shows_who_said_no_before() -> None:
     assert any("held Rejected: by bob: INC-8: b is worse" in line for line in found.guards)
 
 
+def test_an_act_that_follows_some_decisions_after_the_no_shows_it_too() -> None:
+    _, plan = shown(*DOWN, when=10)
+    story = [rejected(100, seconds=50), unhealthy("a", at=160), approved(200, request=plan)]
+    records = kept(rule_set(ASKING), [*DOWN, *story])
+    acting = [record for record in records if record.actions]
+    assert [bool((record.before or {})["grants"]["rejected"]) for record in acting] == [False]
+    found = chain("web/east/shop/TrafficSplit/web/1", records, [], [])
+    assert found is not None
+    said = [line for line in found.guards if line.startswith("rejected by")]
+    assert said == ["rejected by bob until 1970-01-01T00:02:30.000Z: INC-8: b is worse"]
+
+
 def test_histories_and_rule_tests_have_the_word() -> None:
     _, no = rejected(100, seconds=600)
     [(when, fact)] = read([written(100, no)], "h.jsonl")
