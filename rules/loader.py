@@ -196,7 +196,7 @@ DESCRIPTIONS = {
 def schema() -> dict[str, Any]:
     """The JSON Schema of a rule file, for editors."""
     definitions: dict[str, Any] = {}
-    properties: dict[str, Any] = {"apiVersion": {"const": API_VERSION, "description": "The version of the format."}}
+    properties: dict[str, Any] = {"apiVersion": {"const": API_VERSION, "description": "The version of rule files."}}
     for key in _KINDS:
         part = _adapter(key).json_schema(ref_template="#/$defs/{model}")
         definitions |= part.pop("$defs", {})

@@ -57,9 +57,9 @@ class ShootRef(Model):
     cluster: ClusterName = "garden"
     """The garden cluster, by its name in the settings."""
     namespace: KubeName
-    """The namespace of the Shoot."""
+    """Where the Shoot is on its garden cluster: `garden-` and its project."""
     name: KubeName
-    """The name of the Shoot."""
+    """What the Shoot is called on its garden cluster."""
 
 
 class SeedRef(Model):
@@ -125,7 +125,7 @@ class Verify(Model):
     """What has to be so before the zone counts as isolated."""
 
     prometheus: Annotated[str, StringConstraints(min_length=1, max_length=253)]
-    """A Prometheus of the settings."""
+    """Which server is asked: a name under `prometheus` in the settings."""
     query: Annotated[str, StringConstraints(min_length=1, max_length=16_384)]
     """Must give one or more series, all of them non-zero."""
 
@@ -144,7 +144,7 @@ class Failback(Model):
     """How much longer than recoverySeconds a zone waits that has failed again soon after its return. A failback
     by command skips it, and clears it. It applies only if the key is written, if only as `backoff: {}`."""
     blocked_windows: tuple[BlockedWindow, ...] = Field(default=(), max_length=15)
-    """When no zone is opened."""
+    """Times in which no zone is brought back."""
 
 
 class OnExpiry(StrEnum):
@@ -163,9 +163,9 @@ class Practice(BlockedWindow):
     zones: tuple[ZoneName, ...] = Field(default=(), max_length=32)
     """Which zones take turns, week by week. Default: all of the rule."""
     steps: tuple[StepName, ...] = Field(default=(StepName.FENCE, StepName.SHIFT_TRAFFIC), min_length=1)
-    """How far it goes."""
+    """The steps that a drill takes, as for an isolation."""
     blocked_windows: tuple[BlockedWindow, ...] = Field(default=(), max_length=15)
-    """When none starts."""
+    """Times in which no drill starts."""
     stop_signals: tuple[Pattern, ...] = Field(default=(), max_length=10)
     """Targets that stop a run from starting, and end one, as soon as one of them is not Healthy. If a pattern
     matches no target with an observation, none starts."""
@@ -180,7 +180,7 @@ class ZoneIsolation(Rule):
     cluster: ClusterName | None = None
     """The cluster, by its name in the settings. Gardener: default the Shoot's name."""
     shoot: ShootRef | None = None
-    """Gardener only."""
+    """The Shoot to which the zones belong, with Gardener only."""
     seed: SeedRef | None = None
     """Gardener only: with it the reactor writes Worker and SubnetIsolation itself."""
     zones: tuple[Zone, ...] = Field(min_length=2, max_length=32)
@@ -194,7 +194,7 @@ class ZoneIsolation(Rule):
     step_timeout_seconds: Mapping[StepName, StepSeconds] = {}
     """How long a step may take before the isolation is Failed."""
     network: NetworkIsolation = NoNetwork()
-    """How the network is cut."""
+    """How the zone is cut off from the network."""
     drain_seconds: Annotated[float, Field(ge=0, le=86_400)] = 30
     """ShiftTraffic: how long requests in flight are waited for."""
     max_parallel_evictions: Annotated[int, Field(ge=1, le=500)] = 10
@@ -204,7 +204,7 @@ class ZoneIsolation(Rule):
     verify: Verify | None = None
     """Verify: a query besides what the reactor sees itself."""
     failback: Failback = Failback()
-    """How it comes back."""
+    """When and how a zone is brought back into service."""
     expiry_seconds: Annotated[float, Field(ge=60, le=366 * 86_400)] = 259_200
     """How long an isolation may last before an alert: three days, as the longest zonal shift of a cloud."""
     on_expiry: OnExpiry = OnExpiry.ALERT
@@ -220,7 +220,7 @@ class ZoneIsolation(Rule):
     quorum_share: Annotated[float, Field(ge=0.5, lt=1)] = 0.5
     """More than this share of a quorum's members has to stay."""
     practice: Practice | None = None
-    """Drills by schedule."""
+    """When drills take a zone out, and for how long."""
 
     @property
     def default_peers(self) -> tuple[str, ...]:

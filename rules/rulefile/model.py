@@ -49,7 +49,7 @@ class Rule(Model):
     """What every rule has."""
 
     name: Name
-    """Unique over all files."""
+    """What logs, status and commands call the rule; unique over all rule files."""
     mode: Mode = Mode.DRY_RUN
     """Enforce acts; DryRun decides, records and publishes what it would do; Off does nothing."""
     signals: tuple[Annotated[str, StringConstraints(min_length=1, max_length=253)], ...] | None = Field(
@@ -63,7 +63,7 @@ class Rule(Model):
     treat_unknown_as: UnknownAs = UnknownAs.HOLD
     """Hold: an open window waits. Unhealthy: Unknown counts as bad."""
     guards: Guards | None = None
-    """Limits."""
+    """Limits on what this rule does: how much, how fast, when."""
     notify: tuple[Name, ...] = ()
     """Notification targets, by their names in the settings."""
     _skew: timedelta = PrivateAttr(default=timedelta())
@@ -192,7 +192,7 @@ class TrafficFailover(Rule):
 
     kind: Literal["TrafficFailover"]
     route: RouteSelection
-    """Whose weights are moved."""
+    """The route whose weights this rule moves, or the routes that it selects."""
     primary: Annotated[str, StringConstraints(max_length=253)] | None = None
     """Default: the annotation failover.linkerd.io/primary-service, else the first backend."""
     backends: tuple[BackendRule, ...] | None = Field(default=None, min_length=1, max_length=64)
@@ -209,7 +209,7 @@ class TrafficFailover(Rule):
     tier of its own before tier 1. By the `healthyPercent` of targets, else 100 or 0 by their status. Not together with
     `steps` or Trial."""
     failback: TrafficFailback = TrafficFailback()
-    """The way back."""
+    """When and how traffic returns to the primary."""
     on_drift: OnDrift = OnDrift.RESTORE
     """Another writer changed the weights. Restore: put them right. Hold: leave them until `releaseTraffic`."""
     _readings: Mapping[str, Readings] = PrivateAttr(default_factory=dict)
@@ -290,7 +290,7 @@ class Notification(Rule):
 
     kind: Literal["Notification"]
     match: Pattern
-    """Which targets."""
+    """The targets that people are told of, as a pattern."""
     message: Annotated[str, StringConstraints(min_length=1, max_length=2048)] = "{target} is {status} since {since}"
     """`{target}`, `{status}`, `{since}`, `{detail}` and the observation's labels."""
 

@@ -41,9 +41,9 @@ class Requirement(Model):
     key: Short
     """Of the label, or of the field."""
     operator: Literal["In", "NotIn", "Exists", "DoesNotExist"]
-    """How it is compared."""
+    """How the label's value is compared with `values`."""
     values: tuple[Text, ...] = Field(default=(), max_length=Many)
-    """For In and NotIn."""
+    """The values to compare with; with In and NotIn only."""
 
     @cached_property
     def parsed(self) -> selectors.ParsedRequirement:
@@ -55,9 +55,9 @@ class LabelSelector(Model):
     """Kubernetes' own: all of it has to hold."""
 
     match_labels: Mapping[str, str] = {}
-    """Labels with these values."""
+    """Keys and values of labels that have to be there, all of them."""
     match_expressions: tuple[Requirement, ...] = Field(default=(), max_length=Many)
-    """Further requirements."""
+    """Requirements that the labels have to meet beside `matchLabels`, each of them."""
 
 
 class FieldSelector(Model):
@@ -71,11 +71,11 @@ class ClusterAffinity(Model):
     """Which clusters: those that all given keys allow."""
 
     cluster_names: tuple[ClusterName, ...] = Field(default=(), max_length=Many)
-    """Empty: any."""
+    """Names of clusters that may be used; empty: any cluster."""
     exclude: tuple[ClusterName, ...] = Field(default=(), max_length=Many)
-    """Not these."""
+    """Names of clusters that are never used."""
     label_selector: LabelSelector | None = None
-    """With these labels."""
+    """Only clusters that have such labels are used."""
     field_selector: FieldSelector | None = None
     """Of these providers, regions or zones."""
 
@@ -91,20 +91,20 @@ class AffinityTerm(NamedAffinity):
     """A group, and those that are used besides when it is full."""
 
     overflow_affinities: tuple[NamedAffinity, ...] = Field(default=(), max_length=Many)
-    """Filled in order by room."""
+    """Further groups, used in this order once those before them have no room."""
 
 
 class Toleration(Model):
     """A taint that a workload tolerates."""
 
     key: Text = ""
-    """Empty: any."""
+    """The taint's key; empty: every key."""
     operator: Literal["", "Equal", "Exists"] = "Equal"
     """Exists: whatever its value. Equal: with this value."""
     value: Text = ""
-    """For Equal."""
+    """The taint's value; with the operator Equal only."""
     effect: Literal["", "NoSchedule", "PreferNoSchedule", "NoExecute"] = ""
-    """Empty: any."""
+    """The taint's effect; empty: every effect."""
     toleration_seconds: float | None = None
     """For how long after it was added; none: without end. Zero and less: not at all."""
 
@@ -131,7 +131,7 @@ class StaticWeight(Model):
     """The weight of some clusters."""
 
     target_cluster: ClusterAffinity
-    """Which clusters."""
+    """The clusters that get this weight."""
     weight: Annotated[int, Field(ge=1, le=1_000_000)]
     """Their weight, in relation to the others."""
 
@@ -142,7 +142,7 @@ class WeightPreference(Model):
     static_weight_list: tuple[StaticWeight, ...] = Field(default=(), max_length=Many)
     """A cluster has the largest weight of those that name it. None is named: all are equal."""
     dynamic_weight: Literal["AvailableReplicas"] | None = None
-    """By room instead."""
+    """Divide by the room that clusters have, in place of fixed weights."""
 
 
 class ReplicaScheduling(Model):
@@ -173,7 +173,7 @@ class Placement(Model):
     """Where copies may be, and how many."""
 
     cluster_affinity: ClusterAffinity | None = None
-    """Default: any cluster."""
+    """The clusters that may hold copies. Default: any cluster."""
     cluster_affinities: tuple[AffinityTerm, ...] = Field(default=(), max_length=100)
     """Groups tried in order; instead of clusterAffinity."""
     cluster_tolerations: tuple[Toleration, ...] = Field(default=(), max_length=Many)
@@ -181,8 +181,8 @@ class Placement(Model):
     spread_constraints: tuple[SpreadConstraint, ...] = Field(default=(), max_length=16)
     """Over how many clusters, regions, zones or providers."""
     replica_scheduling: ReplicaScheduling | None = None
-    """Default: Duplicated."""
+    """Whether each cluster gets all replicas, or they are divided. Default: Duplicated."""
     on_insufficient: OnInsufficient | None = None
-    """Default: the rule's."""
+    """What is done where too few clusters fit. Default: what the rule says."""
     workload_affinity: Mapping[str, Any] | None = None
     """Not carried out: refused."""

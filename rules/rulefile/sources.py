@@ -121,9 +121,9 @@ class HttpProbe(Probe):
     url: Url
     """The URL to request, http or https."""
     method: Literal["GET", "HEAD"] = "GET"
-    """The method of the request."""
+    """The HTTP method that the probe sends."""
     headers: Mapping[Header, Header] = {}
-    """Headers of each request."""
+    """Names and values that each request carries."""
     expect_status: (
         Annotated[str, StringConstraints(pattern=r"^[1-5]\d\d(-[1-5]\d\d)?(,[1-5]\d\d(-[1-5]\d\d)?)*$")] | int
     ) = "200-399"
@@ -139,9 +139,9 @@ class TcpProbe(Probe):
 
     kind: Literal["TcpProbe"]
     host: Host
-    """Host name or address."""
+    """The host to connect to: its name or IP address."""
     port: Port
-    """TCP port."""
+    """The TCP port to connect to."""
 
 
 class GrpcProbe(Probe):
@@ -149,13 +149,13 @@ class GrpcProbe(Probe):
 
     kind: Literal["GrpcProbe"]
     host: Host
-    """Host name or address."""
+    """The host to connect to: its name or IP address."""
     port: Port
-    """TCP port."""
+    """The TCP port to connect to."""
     service: Annotated[str, StringConstraints(max_length=253)] = ""
     """The service to ask for. Empty: the whole server."""
     tls: bool = False
-    """Use TLS."""
+    """Whether the connection is encrypted by TLS."""
 
 
 class EndpointsWatch(Source):
@@ -163,7 +163,7 @@ class EndpointsWatch(Source):
 
     kind: Literal["EndpointsWatch"]
     cluster: ClusterName
-    """A cluster of the settings."""
+    """Whose API server is asked: a name under `clusters` in the settings."""
     namespace: KubeName | None = None
     """All namespaces by default."""
     selector: Selector | None = None
@@ -181,7 +181,7 @@ class ClusterProbe(Source):
 
     kind: Literal["ClusterProbe"]
     cluster: ClusterName
-    """A cluster of the settings."""
+    """Whose API server is asked: a name under `clusters` in the settings."""
     every_seconds: Period = 10
     """A reading that fails has been tried four times within two seconds."""
     failure_seconds: Seconds = 30
@@ -221,7 +221,7 @@ class CustomKind(Model):
     api_version: Annotated[
         str, StringConstraints(pattern=r"^([a-z0-9]([a-z0-9.-]*[a-z0-9])?/)?v[a-z0-9]+$", max_length=317)
     ]
-    """`example.com/v1`."""
+    """Group and version of the kind, such as `example.com/v1`."""
     kind: Annotated[str, StringConstraints(pattern=r"^[A-Z][A-Za-z0-9]*$", max_length=63)]
     """`Widget`, as objects name it."""
 
@@ -240,7 +240,7 @@ class WorkloadWatch(Source):
 
     kind: Literal["WorkloadWatch"]
     cluster: ClusterName
-    """A cluster of the settings."""
+    """Whose API server is asked: a name under `clusters` in the settings."""
     namespace: KubeName | None = None
     """All namespaces by default."""
     kinds: Annotated[tuple[BuiltInKind | CustomKind, ...], Field(min_length=1, max_length=64)] = (
@@ -262,7 +262,7 @@ class NodeWatch(Source):
 
     kind: Literal["NodeWatch"]
     cluster: ClusterName
-    """A cluster of the settings."""
+    """Whose API server is asked: a name under `clusters` in the settings."""
     zone_label: Annotated[
         str, StringConstraints(pattern=r"^([a-z0-9.-]+/)?[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$", max_length=317)
     ] = "topology.kubernetes.io/zone"

@@ -45,7 +45,7 @@ class PreservationRule(Model):
     """One value of the old copy's status that the new one gets as a label."""
 
     alias_label_name: Text
-    """The label's key."""
+    """Key of the label on the new copy that gets the value."""
     json_path: Annotated[str, StringConstraints(min_length=1, max_length=1024)]
     """Within `status`: `{.replicas}`, `{.conditions[?(@.type=="Ready")].status}`."""
 
@@ -54,7 +54,7 @@ class StatePreservation(Model):
     """State that is carried over. All values are there and fit into labels, or the copy does not leave."""
 
     rules: tuple[PreservationRule, ...] = Field(min_length=1, max_length=100)
-    """One for each value."""
+    """The values that are carried over, each with its label."""
 
 
 class Behaviour(Model):
@@ -66,7 +66,7 @@ class Behaviour(Model):
     grace_period_seconds: Annotated[int, Field(json_schema_extra={"minimum": 1})] | None = None
     """How long Gracefully waits; 600 by default. Only with Gracefully."""
     on_grace_expired: OnGraceExpired | None = None
-    """Default: the rule's."""
+    """What becomes of the old copy when its grace period is over. Default: what the rule says."""
     block_predecessor_seconds: AtLeastZero | None = 600
     """How long the cluster that was left gets no new copy. 0: without end. null: not blocked."""
     state_preservation: StatePreservation | None = None
@@ -110,7 +110,7 @@ class DecisionConditions(Model):
     back, and is bad itself waits 10 s, and the next ones twice as long each time, up to 320 s, until one was well for
     ten minutes."""
     healthy_state: BadStates = (Health.UNHEALTHY,)
-    """What counts as bad."""
+    """The states of health by which a copy or cluster counts as bad."""
 
 
 class ApplicationFailover(Behaviour):
@@ -139,22 +139,22 @@ class ResourceSelector(Model):
     """Which workloads."""
 
     api_version: Short
-    """`apps/v1`."""
+    """Group and version of the workloads, such as `apps/v1`."""
     kind: Short
     """The kind of the workload, as `Deployment`."""
     namespace: KubeName | None = None
-    """Default: any."""
+    """Only workloads of this namespace are selected. Default: those of any."""
     name: KubeName | None = None
-    """Default: any."""
+    """Only workloads called so are selected. Default: those of any name."""
     label_selector: LabelSelector | None = None
-    """With these labels."""
+    """Only workloads that have such labels are selected."""
 
 
 class Policy(Model):
     """The spec of a Karmada PropagationPolicy or ClusterPropagationPolicy, as far as it is about placing and moving."""
 
     resource_selectors: tuple[ResourceSelector, ...] = Field(default=(), max_length=Many)
-    """Which workloads."""
+    """The workloads that this rule is about: those that one of these selects."""
     placement: Placement = Placement()
     """Where their copies may be."""
     failover: Failover | None = None
@@ -204,7 +204,7 @@ class BehaviourAdditions(Model):
     grace_period_seconds: Annotated[int, Field(json_schema_extra={"minimum": 1})] | None = None
     """How long Gracefully waits, in the place of the policy's."""
     on_grace_expired: OnGraceExpired | None = None
-    """Default: the rule's."""
+    """What becomes of the old copy when its grace period is over. Default: what the rule says."""
     block_predecessor_seconds: AtLeastZero | None = 600
     """How long the cluster that was left gets no new copy. 0: without end. null: not blocked."""
 
@@ -213,7 +213,7 @@ class DecisionAdditions(Model):
     """When a failure is one, besides for how long."""
 
     healthy_state: BadStates
-    """What counts as bad."""
+    """The states of health by which a copy or cluster counts as bad."""
 
 
 class ApplicationAdditions(BehaviourAdditions):
@@ -239,7 +239,7 @@ class PolicySelection(Model):
     """Policies of a Karmada control plane that are honoured unchanged."""
 
     selector: Selector
-    """Those with these labels."""
+    """The policies that are selected, by their labels."""
     failover: FailoverAdditions = FailoverAdditions()
     """What Karmada's API has no place for."""
 
@@ -282,7 +282,7 @@ class NewTaint(Model):
     """A taint that is put on a cluster."""
 
     key: Short
-    """`reactor/brownout`."""
+    """The taint's key, such as `reactor/brownout`."""
     value: Annotated[str, StringConstraints(max_length=253)] = ""
     """For tolerations with the operator Equal."""
     effect: Literal["NoSchedule", "PreferNoSchedule", "NoExecute"]
@@ -296,7 +296,7 @@ class ClusterTaint(Rule):
     match: Pattern
     """Which clusters: `cluster/east`."""
     taints: tuple[NewTaint, ...] = Field(min_length=1, max_length=100)
-    """All that it puts there."""
+    """The taints that the rule puts on a cluster while it is bad."""
     carrier: Carrier = "Kubernetes"
     """Kubernetes: they are only known to the reactor's own rules. Karmada: they are put on the Cluster object, too."""
 
