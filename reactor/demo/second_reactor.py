@@ -34,8 +34,8 @@ class SecondReactor:
                 running = await self._stack.enter_async_context(started)
                 try:
                     await running.first_line()
-                except BaseException:
-                    await self._stack.aclose()  # or the next start would take it for one that runs
+                except BaseException:  # a cancellation too: what has started is ended, and the error goes on
+                    await self._stack.aclose()  # or the next start would find it running
                     raise
                 self._running = running
 
