@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from bus.embedded import EmbeddedServer
 from bus.embedded_health import FIX, EmbeddedHealth
-from bus.errors import BusError, Unavailable
+from bus.errors import BusError, NotPermitted, Unavailable
 from bus.jetstream import JetStreamBus
 from bus.topology import GROUPS
 from reactor.audit.signing import Signer
@@ -53,6 +53,8 @@ OWN_VERSION = installed("alert-reactor")
 PROBE_SECONDS = 2.0
 SWITCH_AGAIN_SECONDS = 1.0
 """How long the next crew waits for a bus that is away."""
+START_SECONDS = 60.0
+"""For so long a start asks a bus again that does not answer in time; then it ends, and says why."""
 
 
 class Died(ReactorError):
@@ -158,7 +160,7 @@ class App:
         await self._stack.enter_async_context(presence.here())  # before anything is taken in this name
         context = await self._context(bus, upkeep)
         self._stack.push_async_callback(self._end_shift)
-        await self._begin(context, files.rules)
+        await self._first(context, files.rules)
         presence.say(self._process(files))
 
         async def switch(rules: RuleSet) -> None:
@@ -271,6 +273,18 @@ class App:
             self._broken.set()
             raise
         self._listen_for(rules)
+
+    async def _first(self, context: ProcessContext, rules: RuleSet) -> None:
+        """Begin at the start: what is wrong is told at once, but for a bus that is only slow to answer."""
+        began = self.clock.monotonic()
+        while True:
+            try:
+                return await self._begin(context, rules)
+            except Unavailable as error:
+                if isinstance(error, NotPermitted) or self.clock.monotonic() - began >= START_SECONDS:
+                    raise
+                log.warning("the start waits for the bus: %s", error)
+                await asyncio.sleep(SWITCH_AGAIN_SECONDS)
 
     async def _patiently(self, context: ProcessContext, rules: RuleSet) -> None:
         while True:

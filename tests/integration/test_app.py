@@ -9,6 +9,7 @@ from pathlib import Path
 import aiohttp
 import pytest
 
+from bus.errors import NotPermitted, Unavailable
 from reactor.fleet import presence
 from reactor.fleet.presence import present
 from reactor.process import app as app_
@@ -55,6 +56,39 @@ class Picky(RoleSet):
         if any(rule.name in self.refuses for rule in self._rules.rules):
             raise SettingsError("these rules ask for what is not here")
         return await super().__aenter__()
+
+
+class Unanswered(RoleSet):
+    """Roles whose first questions the bus does not answer in time."""
+
+    left = 2
+    says = Unavailable("no answer to CONSUMER within 2 s")
+
+    async def __aenter__(self) -> RoleSet:
+        if Unanswered.left > 0:
+            Unanswered.left -= 1
+            raise self.says
+        return await super().__aenter__()
+
+
+async def test_a_start_beside_a_slow_bus_tries_again_and_not_without_end(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(app_, "RoleSet", Unanswered)
+    monkeypatch.setattr(app_, "SWITCH_AGAIN_SECONDS", 0.05)
+    async with App(settings) as app:
+        await until(lambda: app.decider is not None and app.decider.owned() == [0, 1, 2, 3])
+    monkeypatch.setattr(Unanswered, "left", 2)
+    monkeypatch.setattr(Unanswered, "says", NotPermitted("this user of the bus may not read that"))
+    with pytest.raises(NotPermitted):
+        async with App(settings):
+            raise AssertionError("that does not pass by itself")
+    monkeypatch.setattr(Unanswered, "left", 1_000_000)
+    monkeypatch.setattr(Unanswered, "says", Unavailable("no answer to CONSUMER within 2 s"))
+    monkeypatch.setattr(app_, "START_SECONDS", 0.2)
+    with pytest.raises(Unavailable, match="no answer to CONSUMER"):
+        async with App(settings):
+            raise AssertionError("it did not start")
 
 
 async def test_it_says_on_the_bus_which_rules_it_goes_by(settings: Settings) -> None:
