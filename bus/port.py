@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from bus.topology import Bucket, Queue, Stream
 
@@ -26,9 +26,8 @@ class Fence:
     epoch: int
 
 
-@dataclass(frozen=True, slots=True)
-class Outgoing:
-    """One message to be stored."""
+class Outgoing(NamedTuple):
+    """One message to be stored. A tuple: a fact has 64 of them, and one costs a third of what a dataclass does."""
 
     subject: str
     body: bytes

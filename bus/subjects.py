@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
 ROOT = "reactor"
@@ -113,6 +114,12 @@ def observed(partition: int, target: str, opinion: str) -> str:
     what is over, hides no newer one.
     """
     return f"{ROOT}.facts.{partition}.observation.{token(target)}.{token(opinion)}"
+
+
+def of_partitions(subject: str, partitions: Iterable[int]) -> Sequence[str]:
+    """Where the copies of a fact go, of which this is the subject in one partition: its tokens are made once."""
+    root, facts, _, rest = subject.split(".", 3)
+    return [f"{root}.{facts}.{partition}.{rest}" for partition in partitions]
 
 
 def facts(partition: int) -> str:

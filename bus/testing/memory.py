@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from datetime import datetime, timedelta
 
 from bus import topology
@@ -69,7 +68,7 @@ class MemoryBus:
             raise Refused(f"{fence.subject} has a newer owner")
         if any(log.seen(message.id, now) is not None for message in messages):
             raise Refused("one of the batch is stored already")
-        return [await self.publish(replace(message, fence=None)) for message in messages][-1]
+        return [await self.publish(message._replace(fence=None)) for message in messages][-1]
 
     @asynccontextmanager
     async def read(self, stream: Stream, subject: str, *, after: int) -> AsyncIterator[MemoryReading]:

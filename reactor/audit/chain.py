@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -121,7 +121,7 @@ class ChainWriter:
             return False
         first, *rest = [self._outgoing(entry, body) for entry, body in zip(entries, bodies, strict=True)]
         try:
-            sequence = await self._bus.publish_batch([replace(first, fence=self._fence), *rest])
+            sequence = await self._bus.publish_batch([first._replace(fence=self._fence), *rest])
         except Refused:
             newest = await self._bus.last(DECISIONS, self._under)
             # Our own, whose answer was lost?
@@ -151,7 +151,7 @@ class ChainWriter:
         message = self._outgoing(entry, body)
         while True:
             try:
-                return await self._bus.publish(replace(message, fence=self._fence))
+                return await self._bus.publish(message._replace(fence=self._fence))
             except Refused:
                 newest = await self._bus.last(DECISIONS, self._under)
                 if newest is not None and newest.body == body:

@@ -64,9 +64,10 @@ class FactPublisher:
             return ()
         id_, trace = id_ or _id(fact), trace or tracing.current()
         body = body or encode(fact, id=id_, source=self._source, time=fact.observed_at)
+        copies = subjects.of_partitions(_subject(fact), partitions)
         return [
-            Outgoing(_subject(partition, fact), body, f"{partition}/{id_}", traceparent=trace)
-            for partition in partitions
+            Outgoing(subject, body, f"{partition}/{id_}", None, trace)
+            for partition, subject in zip(partitions, copies, strict=True)
         ]
 
     def _concerned(self, fact: Fact) -> Sequence[int]:
@@ -114,10 +115,11 @@ def _key(fact: Fact) -> Sequence[str] | None:
     return path_of(fact) if isinstance(fact, Route | Workload | WorkloadCopy | Cluster | ClusterTaints) else None
 
 
-def _subject(partition: int, fact: Fact) -> str:
+def _subject(fact: Fact) -> str:
+    """Where the copy for partition 0 goes."""
     if isinstance(fact, Observation):
-        return subjects.observed(partition, fact.target, f"{fact.signal}-{fact.status.value}")
-    return subjects.fact(partition, type(fact).__name__.lower(), fact.about)
+        return subjects.observed(0, fact.target, f"{fact.signal}-{fact.status.value}")
+    return subjects.fact(0, type(fact).__name__.lower(), fact.about)
 
 
 def _id(fact: Fact) -> str:

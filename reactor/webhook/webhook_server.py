@@ -12,7 +12,6 @@ import logging
 import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Sequence
-from dataclasses import replace
 from typing import Protocol
 
 from aiohttp import web
@@ -211,14 +210,14 @@ class WebhookServer:
         aside = self._may_wait_stored(source, len(taken.messages), now())
         ready: list[Outgoing] = []
         for untraced, size in zip(taken.messages, taken.sizes, strict=True):
-            message = untraced if trace is None else replace(untraced, traceparent=trace)
+            message = untraced if trace is None else untraced._replace(traceparent=trace)
             wait = bucket.take(size, now())
             if wait <= 0 and not self._turns[source].locked():
                 if self._routers_have_room(message.subject, len(ready)):
                     ready.append(message)
                     continue
                 if aside:
-                    ready.append(replace(message, subject=subjects.parked(source)))
+                    ready.append(message._replace(subject=subjects.parked(source)))
                     continue
             await self._store(source, ready)
             ready = []
@@ -269,7 +268,7 @@ class WebhookServer:
             # Users of NATS of version 0.1.0 have no right there: all of it goes into the inbox, as it did then.
             self._may_park_at = asyncio.get_running_loop().time() + DENIED_SECONDS
             log.warning("large posts are answered late: %s. Print the users again: reactor bus permissions", error)
-            await self._store(source, [replace(one, subject=subjects.webhook(source)) for one in messages])
+            await self._store(source, [one._replace(subject=subjects.webhook(source)) for one in messages])
         except BusError as error:
             raise Refusal(503, f"the bus cannot take it: {error}") from error
 

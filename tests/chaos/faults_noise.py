@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
 from random import Random
 
 from bus.errors import BusError
@@ -22,7 +21,7 @@ async def noise(world: World, random: Random) -> None:
             # Before the script began everything was healthy: an old word that is true, and undoes nothing newer.
             old = world.stranger.observation(target, ago=world.now + random.uniform(1, 60), healthy=True)
             ahead = world.stranger.observation(target, ago=-random.uniform(1, 3600))
-            batch += [now, replace(now, id=f"{now.id}/again"), old, ahead]
+            batch += [now, now._replace(id=f"{now.id}/again"), old, ahead]
         random.shuffle(batch)
         try:
             await world.bus.publish_all(batch)

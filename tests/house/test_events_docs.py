@@ -26,7 +26,7 @@ ROOT = Path(__file__).parents[2]
 HINT = "run: .venv/bin/python scripts/gen-events-docs.py"
 NO_SUBJECTS = {
     "is_spoken", "token", "partition_of", "key", "commands_position", "group", "kept_rule", "facts", "observations",
-    "observations_of", "partition_in", "inbox",
+    "observations_of", "of_partitions", "partition_in", "inbox",
     "user_in", "source_in", "publisher_in", "decisions",
 }  # fmt: skip
 """Functions of bus.subjects that make no subject of a message: parts, keys, prefixes, and the filters over facts."""

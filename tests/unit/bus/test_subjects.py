@@ -83,3 +83,10 @@ def test_patterns_match_as_the_server_matches_them() -> None:
     assert not matches("a.>", "a")
     assert not matches("a.*", "a.b.c")
     assert not matches("a", "a.b")
+
+
+def test_the_copies_of_a_fact_go_where_each_of_them_would_alone() -> None:
+    first = subjects.observed(0, "service/east/shop/checkout.v1", "probe-Unhealthy")
+    alone = [subjects.observed(number, "service/east/shop/checkout.v1", "probe-Unhealthy") for number in range(64)]
+    assert subjects.of_partitions(first, range(64)) == alone
+    assert subjects.of_partitions(subjects.fact(0, "route", "a.b"), [7]) == [subjects.fact(7, "route", "a.b")]
