@@ -74,7 +74,8 @@ def pages() -> list[Path]:
     docs = [
         path for path in sorted((ROOT / "docs").rglob("*.md")) if not any(path.is_relative_to(one) for one in HISTORY)
     ]
-    return [ROOT / "README.md", ROOT / "SECURITY.md", ROOT / "CONTRIBUTING.md", ROOT / "tests" / "README.md", *docs]
+    roots = [ROOT / name for name in ("README.md", "SECURITY.md", "CONTRIBUTING.md", "CHANGELOG.md")]
+    return [*roots, ROOT / "tests" / "README.md", *docs]
 
 
 def copied() -> list[Path]:
