@@ -26,7 +26,7 @@ from bus.port import Bus, Delivery, Fence, LogReader
 from bus.topology import FACTS
 from reactor.audit.chain import ChainWriter
 from reactor.audit.signing import Signer
-from reactor.decide.checkpoint_pace import CHECKPOINT, CheckpointPace, Unsaved
+from reactor.decide.checkpoint_pace import CHECKPOINT, WRITERS, CheckpointPace, CheckpointTurn, Unsaved
 from reactor.decide.encoder import DecisionEncoder, Trace, report
 from reactor.decide.group_traces import GroupTraces, untraced
 from reactor.decide.latest import observations, standing
@@ -62,11 +62,6 @@ IDLE = timedelta(seconds=30)
 FOREVER = timedelta(days=1)
 LOADING = 4
 """How many partitions are loaded at the same time: a takeover may bring ten thousand groups."""
-CHECKPOINTS = 1
-"""How many partitions of a process write a checkpoint at the same time: what a decision stores waits for the writes
-before it, with all of 64 at once on a busy disk for more than a second (measured)."""
-CHECKPOINT_AGAIN = timedelta(milliseconds=20)
-"""So soon a partition looks again whether it may write its checkpoint."""
 RING_BATCH = 100
 """Groups that are decided between two pauses of the loop: some 20 ms."""
 AUDIT_BATCH = 25
@@ -89,7 +84,7 @@ class PartitionContext:
     """Signs the audit."""
     loading: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(LOADING))
     """Partitions that are being loaded: each has its share of the event loop, and so has everything else."""
-    checkpointing: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(CHECKPOINTS))
+    writers: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(WRITERS))
     """Partitions that write a checkpoint. The others read on meanwhile."""
     unsaved: Unsaved = field(default_factory=Unsaved)
     """What is read again if this process dies."""
@@ -119,6 +114,7 @@ class Partition:
         self._records = PartitionStore(shared.bus, number, shared.name, shared.routing.rule_set)
         self._position = 0
         self._pace = CheckpointPace(shared.clock, shared.unsaved)
+        self._writing = CheckpointTurn(shared.writers)
         self.group_store = GroupStore(shared.routing, mine=lambda *_: False)  # none, until they are loaded
         self._encoder = DecisionEncoder(number, Fence("", 0), shared.publisher)
         self._refresher = Refresher(shared.bus, shared.clock)
@@ -177,6 +173,7 @@ class Partition:
             raise OwnershipLost(f"partition {self._number}: {error}") from error
         finally:
             self._reading = None
+            self._writing.leave()
             self._pace.leave()
 
     @property
@@ -258,6 +255,8 @@ class Partition:
         wait = self._wait()
         coming = self._coming = self._coming or asyncio.create_task(self._next(reading))
         any_of: set[asyncio.Future[Any]] = {coming, stopped, self._suspended}
+        if self._writing.coming is not None:
+            any_of.add(self._writing.coming)
         await asyncio.wait(any_of, timeout=wait.total_seconds(), return_when=asyncio.FIRST_COMPLETED)
         if stopped.done() and not coming.done():
             return
@@ -275,9 +274,18 @@ class Partition:
         if self._inherited and not self._catching_up and await known.up_to(self._began, self._position):
             await self._publish_owed()
             self._inherited = False
-        if self._checkpoint_wait() <= 0 and not self._shared.checkpointing.locked():
-            async with self._shared.checkpointing:
+        await self._checkpoint_in_turn()
+
+    async def _checkpoint_in_turn(self) -> None:
+        if self._checkpoint_wait() > 0:
+            self._writing.leave()  # what a decision stored left nothing to write
+            return
+        self._writing.get_in_line()
+        if self._writing.is_ours:
+            try:
                 await self._checkpoint()
+            finally:
+                self._writing.leave()
 
     def _on_suspended(self) -> None:
         if not self._suspended.done():
@@ -322,8 +330,8 @@ class Partition:
         clock = self._shared.clock
         # Without ticks of the process only a short wait shows that it was stopped.
         longest = CHECKPOINT if self._inherited or not clock.standstill.is_watched else IDLE
-        soonest = CHECKPOINT_AGAIN if self._shared.checkpointing.locked() else timedelta(milliseconds=1)
-        longest = min(longest, max(timedelta(seconds=self._checkpoint_wait()), soonest))
+        if self._writing.coming is None:
+            longest = min(longest, timedelta(seconds=max(self._checkpoint_wait(), 0.001)))
         alarm = self.group_store.next_alarm()
         if alarm is None:
             return longest

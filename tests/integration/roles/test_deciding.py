@@ -164,7 +164,7 @@ async def test_partitions_write_their_checkpoints_one_after_the_other_and_decide
     async with make_world(toleration=30) as world:
         shared = world.shared("one")
         decider = Decider(shared)
-        async with shared.checkpointing, running(decider.run):
+        async with shared.writers, running(decider.run):
             await healthy(world)
             await world.see(EAST, Health.UNHEALTHY)
             await eventually(lambda: any(group.next_deadline for group in decider.groups()))
@@ -173,11 +173,11 @@ async def test_partitions_write_their_checkpoints_one_after_the_other_and_decide
             await world.see(WEST, Health.UNHEALTHY)
             await eventually(lambda: [m.status for g in decider.groups() for m in g.members.values()] == [BAD, BAD])
             assert not await world.bus.store(GROUPS).entries(">")
-            shared.checkpointing.release()
+            shared.writers.release()
             async with asyncio.timeout(30):
                 while not await world.bus.store(GROUPS).entries(">"):
                     await asyncio.sleep(0.05)
-            await shared.checkpointing.acquire()
+            await shared.writers.acquire()
 
 
 async def test_a_decider_knows_how_many_facts_it_has_not_decided_on(

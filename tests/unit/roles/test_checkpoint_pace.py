@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
 from reactor.decide.checkpoint_pace import (
@@ -11,6 +13,7 @@ from reactor.decide.checkpoint_pace import (
     FACTS_MIN,
     REPEATS,
     CheckpointPace,
+    CheckpointTurn,
     Unsaved,
 )
 from reactor.runtime.clock import Clock
@@ -64,3 +67,42 @@ def test_a_process_has_to_read_no_more_than_ten_thousand_facts_again() -> None:
     assert quiet.wait(news=False, changed=True) == REPEATS.total_seconds()
     busy.leave()
     assert process.facts == FACTS_MIN - 1
+
+
+async def test_partitions_that_want_to_write_do_so_one_by_one_in_the_order_in_which_they_came() -> None:
+    writers = asyncio.Semaphore(1)
+    first, second, third = turns = [CheckpointTurn(writers) for _ in range(3)]
+    for turn in turns:
+        turn.get_in_line()
+        await _settled()
+    assert [turn.is_ours for turn in turns] == [True, False, False]
+    first.leave()
+    first.get_in_line()
+    await _settled()
+    assert [turn.is_ours for turn in turns] == [False, True, False]
+    second.leave()
+    await _settled()
+    assert [turn.is_ours for turn in turns] == [False, False, True]
+    third.leave()
+    await _settled()
+    assert [turn.is_ours for turn in turns] == [True, False, False]
+
+
+async def test_a_partition_that_leaves_the_line_holds_up_none_behind_it() -> None:
+    writers = asyncio.Semaphore(1)
+    first, second, third = turns = [CheckpointTurn(writers) for _ in range(3)]
+    for turn in turns:
+        turn.get_in_line()
+        await _settled()
+    second.leave()
+    first.leave()
+    await _settled()
+    assert third.is_ours
+    third.leave()
+    third.leave()
+    assert not writers.locked()
+
+
+async def _settled() -> None:
+    for _ in range(5):
+        await asyncio.sleep(0)
