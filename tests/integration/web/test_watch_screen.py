@@ -22,7 +22,7 @@ from tests.integration.web.conftest import Scene, Start
 COMMAND = "from reactor.cli.main import main; main()"
 ON_TERMINAL = f"import os; os.close(os.open(os.ttyname(0), os.O_RDWR)); {COMMAND}"
 """Opening it makes it the terminal of the session, whose Ctrl-C is a signal."""
-WITHIN = 60.0
+WITHIN = 120.0
 COLOUR = re.compile(r"\x1b\[[0-9;]*(3[0-7]|4[0-7])[;m]")
 
 
