@@ -5,6 +5,7 @@ carries the time of its evaluation, by Prometheus's clock. Clocks are not compar
 their evaluation show how far the two are apart.
 
 A server that gives 0 as the time tells none, and an answer without series has none: these are believed as they come.
+So are the answers of a server whose time has never moved and is far from ours: it is no time of an evaluation.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ from reactor.clients.changes import ReadInterval
 
 ANSWERS = 8
 """So many of the last evaluations are compared. A clock that was set is no longer noticed after as many."""
+FAR_SECONDS = 300.0
+"""No clocks that are looked after are so far apart, and no cache keeps an instant query for so long."""
 
 
 class EvaluationTimes:
@@ -24,6 +27,8 @@ class EvaluationTimes:
 
     def __init__(self) -> None:
         self._last = 0.0
+        self._moves = False
+        """Whether two answers had different times: this server tells when it evaluated."""
         self._lags: deque[float] = deque(maxlen=ANSWERS)
         """Seconds from an evaluation, by Prometheus's clock, to its answer, by ours."""
 
@@ -32,10 +37,11 @@ class EvaluationTimes:
         evaluated = max(timestamps, default=0.0)
         if evaluated <= 0:
             return look
-        if evaluated == self._last:
-            return None
-        self._last = evaluated
         lag = look.ended.timestamp() - evaluated
+        if evaluated == self._last:
+            return None if self._moves or abs(lag) < FAR_SECONDS else look
+        self._moves = self._last > 0
+        self._last = evaluated
         self._lags.append(lag)
         at = look.ended - timedelta(seconds=lag - min(self._lags))
         return look if at >= look.began else ReadInterval(at, at)

@@ -58,3 +58,16 @@ def test_a_server_that_tells_no_time_is_believed_as_its_answers_come() -> None:
     for at in (0, 1, 2):
         assert times.dated([0.0], look(at)) == look(at)
         assert times.dated([], look(at)) == look(at)
+
+
+def test_a_server_whose_time_never_moves_and_is_far_from_ours_tells_none() -> None:
+    times = EvaluationTimes()
+    for at in (0, 1, 400):
+        assert times.dated(evaluated(0, ahead=-100_000), look(at)) == look(at)
+
+
+def test_a_server_whose_time_has_moved_is_stuck_when_it_moves_no_more_for_however_long() -> None:
+    times = EvaluationTimes()
+    times.dated(evaluated(0.1), look(0))
+    times.dated(evaluated(1.1), look(1))
+    assert [times.dated(evaluated(1.1), look(at)) for at in (2, 200, 2_000)] == [None] * 3
