@@ -52,7 +52,6 @@ INSTEAD = {
     r"what comes of|came of": "the result",
 }  # fmt: skip
 WORDS = re.compile(rf"\b(?:{'|'.join(INSTEAD)})\b", re.IGNORECASE)
-HISTORY = (ROOT / "docs" / "decisions",)
 
 
 def found(text: str) -> list[str]:
@@ -71,9 +70,7 @@ def prose(page: str) -> str:
 
 
 def pages() -> list[Path]:
-    docs = [
-        path for path in sorted((ROOT / "docs").rglob("*.md")) if not any(path.is_relative_to(one) for one in HISTORY)
-    ]
+    docs = sorted((ROOT / "docs").rglob("*.md"))
     roots = [ROOT / name for name in ("README.md", "SECURITY.md", "CONTRIBUTING.md", "CHANGELOG.md")]
     return [*roots, ROOT / "tests" / "README.md", *docs]
 
