@@ -49,7 +49,7 @@ class ShortPauses:
 def stop_collecting() -> None:
     """Look at no object any more, as the process ends: the system takes its memory back at once.
 
-    Else collections in the stop, and the interpreter's own at the end, look at all there is: 13 s for four million
+    Else collections in the stop, and the interpreter's own at the end, look at all there is: 13 s for 400,000
     objects on a busy machine, in which no deadline is heard.
     """
     gc.disable()
