@@ -48,7 +48,7 @@ class Services:
 
 
 async def probe_to_patch() -> Result:
-    """One service at a time, toleration and recovery 0. Before it moves, the reactor has the others looked at anew."""
+    """One service at a time, toleration and recovery 0. Before it moves, the reactor has the others looked at again."""
     away: list[float] = []
     home: list[float] = []
     async with _services() as services, world(ROUTES, _rules(services.url)) as w:

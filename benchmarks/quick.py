@@ -2,7 +2,7 @@
 
 Three ratios of processor time, each to the bare library or server in the same process, measured three times. Where two
 of the three medians are worse than those in `kept.json` by more than 30 %, it fails; one that is not there yet is only
-shown. `--keep` writes them anew.
+shown. `--keep` writes them again.
 """
 
 from __future__ import annotations

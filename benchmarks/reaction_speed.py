@@ -35,7 +35,7 @@ apiVersion: reactor/v1
 rules:
 - {name: told, kind: Notification, mode: Enforce, match: "custom/**", tolerationSeconds: 0, recoverySeconds: 0}
 """
-"""Its action is said to nobody, so that what executors do besides is not measured."""
+"""Its action is not published, so that what executors do besides is not measured."""
 
 
 async def observation_to_action() -> Result:

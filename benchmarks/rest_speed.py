@@ -1,4 +1,4 @@
-"""What a reactor needs while nothing happens: its start, its memory, and a minute of 1,000 routes that stand still."""
+"""What a reactor needs while nothing happens: its start, its memory, and a minute of 1,000 routes without change."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from reactor.runtime.clock import Clock
 ROUTES = 1_000
 RULES = 1_000
 SETTLE_SECONDS = 35
-"""Longer than a source takes until it has said all that stands once more."""
+"""Longer than a source takes until it has said all that is current once more."""
 MEASURED_SECONDS = 60
 RULE = """
 - name: app{n}
@@ -44,7 +44,7 @@ async def idle() -> Result:
             "rss_mb": rss_mb(w.pid),
         }  # fmt: skip
     bars = {"cpu_seconds_a_minute": "≤ 0.3", "server_cpu_seconds_a_minute": "≤ 0.2", "mb_written_a_minute": "≤ 2"}
-    return Result("idle", f"a minute of {ROUTES} routes that stand still", figures, bars)
+    return Result("idle", f"a minute of {ROUTES} routes that do not change", figures, bars)
 
 
 async def start() -> Result:

@@ -30,7 +30,7 @@ from rules.rulefile.sources import Quorum
 
 COUNTS = (10, 1000, 10_000)
 TARGETS = 5_000
-"""That events speak of in turn. A router that has passed one of a target on knows the partitions of the next."""
+"""That events are about in turn. A router that has passed one of a target on knows the partitions of the next."""
 EVENTS = 10_000
 PARTITIONS = 64
 SECONDS_MAX = 1.0
@@ -101,7 +101,7 @@ class Form:
     rule: Callable[[int], Keys]
     """By its number."""
     target: str = "service/east/{namespace}/app{n}"
-    """That events speak of."""
+    """That events are about."""
     selects: bool = False
     """Whether a rule has a namespace, with its share of all targets."""
 

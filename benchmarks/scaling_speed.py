@@ -60,7 +60,7 @@ RULE = """
   tolerationSeconds: 0
   recoverySeconds: 0
 """
-"""With its targets named, a rule hears of nothing else, and has a partition of its own."""
+"""With its targets named, a rule gets nothing else, and has a partition of its own."""
 
 
 async def scaling() -> Result:

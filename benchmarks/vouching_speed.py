@@ -1,4 +1,4 @@
-"""What it costs to say anew how targets are: a thousand of them, asked for in 64 requests as the partitions ask.
+"""What it costs to say again how targets are: a thousand of them, asked for in 64 requests as the partitions ask.
 
 The API server is a stub that answers from memory, so that the CPU time is that of the sources alone: reading JSON,
 comparing, and encoding each observation as the bus takes it.
@@ -152,7 +152,7 @@ async def vouching() -> Result:
     """Ask a watch that has just heard an event, a quiet watch, and probes."""
     figures = {**await _watch(), "by_probes": await _probes()}
     return Result(
-        "vouching", f"{TARGETS} targets asked for anew, CPU of the sources and messages", figures,
+        "vouching", f"{TARGETS} targets asked for again, CPU of the sources and messages", figures,
         {"from_copy.seconds": "< 1", "relist.share_of_a_core": "< 0.01"},
     )  # fmt: skip
 

@@ -194,7 +194,7 @@ def events(text: str) -> str:
 
 
 def field_docs(model: type[Message]) -> dict[str, str]:
-    """Give what stands under each field in the source: the docs are where the fields are."""
+    """Give what is written under each field in the source: the docs are where the fields are."""
     found: dict[str, str] = {}
     for base in reversed(model.__mro__):
         if not issubclass(base, MessagePart) or base in (MessagePart, Message):

@@ -120,7 +120,7 @@ def filled(form: Any) -> Any:
         if golden.exists():
             return decode(golden.read_bytes()).data
         return form(**{name: filled(one.annotation) for name, one in form.model_fields.items()})
-    raise TypeError(f"{form}: say in SAMPLES what stands for it")
+    raise TypeError(f"{form}: say in SAMPLES what is put for it")
 
 
 def _filled_fields(form: Any, inner: Sequence[Any]) -> Any:

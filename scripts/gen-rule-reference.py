@@ -90,7 +90,7 @@ def definitions() -> Mapping[str, Schema]:
 
 
 def parts(*models: type[BaseModel]) -> Iterator[type[BaseModel]]:
-    """The models that stand inside of these, in the order of their keys, each once and none of themselves."""
+    """The models inside of these, in the order of their keys, each once and none of themselves."""
     seen = set(models)
     todo: list[Any] = [field.annotation for cls in models for field in cls.model_fields.values()]
     while todo:
@@ -178,7 +178,7 @@ def rule_file() -> str:
 
 
 class _Page:
-    """The lines of a page, and the models that stand on it."""
+    """The lines of a page, and the models that are on it."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []

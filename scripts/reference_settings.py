@@ -64,7 +64,7 @@ def _table(cls: type[BaseModel], headings: Mapping[type[BaseModel], str]) -> Ite
 
 
 def _places() -> dict[type[BaseModel], list[str]]:
-    """Give where each part stands: `bus`, `prometheus.NAME`."""
+    """Give where each part is: `bus`, `prometheus.NAME`."""
     found: dict[type[BaseModel], list[str]] = {}
 
     def walk(cls: type[BaseModel], path: str) -> None:

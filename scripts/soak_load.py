@@ -37,7 +37,7 @@ rules:
 
 
 class Load:
-    """Fails one route after the other, for ever."""
+    """Fails one route after the other, without end."""
 
     def __init__(self, w: World) -> None:
         self._world = w

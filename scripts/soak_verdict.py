@@ -94,6 +94,6 @@ def verdict(minutes: Sequence[Minute]) -> list[str]:
         found.append(f"{len(minutes)} minutes are too few to see a trend: give at least 5")
     found += [f"minute {one.minute}: {one.missing} moves are missing" for one in minutes if one.missing]
     found += [f"minute {one.minute}: a move was {one.slowest} s late" for one in minutes if one.slowest > LATE_MAX]
-    # One look may come in the middle of a refresh; a backlog stands for longer.
+    # One look may come in the middle of a refresh; a backlog lasts longer.
     behind = max((min(one.unread, two.unread) for one, two in pairwise(minutes)), default=0)
     return [*found, f"{behind} facts stay unread"] if behind > UNREAD_MAX else found

@@ -186,6 +186,17 @@ def test_docstrings_and_comments_have_no_more_of_the_other_words() -> None:
     assert sum(len(found(text)) for path in modules() for text in notes(path)) <= LEFT
 
 
+def tools() -> list[Path]:
+    """What maintainers run."""
+    return [path for part in ("benchmarks", "scripts") for path in sorted((ROOT / part).rglob("*.py"))]
+
+
+@pytest.mark.parametrize("path", tools(), ids=lambda path: str(path.relative_to(ROOT)))
+def test_a_script_or_benchmark_names_who_does_what(path: Path) -> None:
+    said = [*notes(path), *(text for text in messages(path) if not text.isidentifier())]
+    assert [hit for text in said for hit in found(text)] == []
+
+
 def descriptions(part: Any, at: str = "") -> Iterator[tuple[str, str]]:
     """Each description in a JSON Schema, and where it is."""
     if isinstance(part, Mapping):
