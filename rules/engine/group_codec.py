@@ -62,6 +62,14 @@ def dump(group: Group) -> bytes:
 def load(body: bytes) -> Group:
     """Read a group back. Raises Malformed where it is none, or of a newer version."""
     text = unpacked(body)
+    group = _read(text)
+    if (known := _json(group)) == text:
+        return group
+    later = later_keys(json.loads(text), json.loads(known), _shape(group))
+    return replace(group, later=later) if later is not None else group
+
+
+def _read(text: bytes) -> Group:
     name = _kind(text)
     if name not in _states():
         raise Malformed(f"not a stored group: {name!r} is no kind of rule that this version knows")
@@ -71,10 +79,7 @@ def load(body: bytes) -> Group:
         raise Malformed(f"not a stored group: {error.errors(include_url=False, include_input=False)[0]}") from error
     if group.version > VERSION:
         raise Malformed(f"stored by a newer version ({group.version}; this one reads up to {VERSION})")
-    if (known := _json(group)) == text:
-        return group
-    later = later_keys(json.loads(text), json.loads(known), _shape(group))
-    return replace(group, later=later) if later is not None else group
+    return group
 
 
 def without_gone(group: Group) -> Group:
@@ -122,3 +127,9 @@ def to_python(group: Group) -> Any:
     """Give the group as plain values, for people."""
     name = _names()[type(group.state)]
     return {"kind": name, **_adapter(name).dump_python(group, mode="json", exclude=_OURS)}
+
+
+def from_python(values: Any) -> Group:
+    """Read back what `to_python` gave, from a record of the audit. It is not stored again, so that keys of a later
+    release are left out. Raises Malformed."""
+    return _read(json.dumps(values).encode())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -16,7 +15,7 @@ from bus.errors import Malformed
 from bus.messages import Action, DecisionRecord, Fact, Message
 from rules.core.reader import Reader
 from rules.engine.decide import Decision, decide
-from rules.engine.group_codec import load, to_python
+from rules.engine.group_codec import from_python, to_python
 from rules.engine.routing import Routing
 from rules.rehearsal.basis import evidence
 
@@ -73,9 +72,9 @@ def replay(record: DecisionRecord, routing: Routing, *, other_rules: bool = Fals
     if rule is None or (record.digest != routing.digest(rule.name) and not other_rules):
         return Replayed(record, Match.OTHER_RULE, why="the rule is no more" if rule is None else "the rule was changed")
     try:
-        before, shared_group = load(json.dumps(record.before).encode()), None
+        before, shared_group = from_python(record.before), None
         if record.shared_group is not None:
-            shared_group = load(json.dumps(record.shared_group).encode())
+            shared_group = from_python(record.shared_group)
         facts = [_fact(body) for body in record.facts]
     except (Malformed, ValidationError, KeyError) as error:
         return Replayed(record, Match.UNREADABLE, why=str(error).splitlines()[0])

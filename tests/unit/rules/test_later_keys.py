@@ -24,7 +24,7 @@ from rules.catalog import KINDS
 from rules.core.group import Group, Member, OutboxEntry, Paused, StoredAction
 from rules.core.later_keys import later_keys, shape_of, with_later
 from rules.core.values import replace
-from rules.engine.group_codec import dump, load, unpacked, without_gone
+from rules.engine.group_codec import dump, from_python, load, to_python, unpacked, without_gone
 from rules.engine.pauses import commanded, paused_by
 from rules.kinds.notification.state import NotificationState
 
@@ -32,7 +32,8 @@ Place: TypeAlias = tuple[str | int, ...]
 STATES = {model.__name__: kind.state for model, kind in KINDS.items()}
 MESSAGES = Path(__file__).parents[2] / "golden" / "messages"
 ACTIONS = tuple(
-    decode((MESSAGES / f"{name}.json").read_bytes()).data for name in ("Notify", "SetWeights", "Place", "Purge")
+    decode((MESSAGES / f"{name}.json").read_bytes()).data
+    for name in ("Notify", "SetWeights", "SetTaints", "Place", "Purge")
 )
 AT = datetime(2026, 1, 1, tzinfo=UTC)
 ACTION_IDS = st.text("abc", min_size=1, max_size=2)
@@ -190,6 +191,14 @@ def test_a_key_of_a_later_release_stays_with_its_entry(kind: str, data: st.DataO
     assert dump(without_gone(after)) == dump(after)
     assert dict(keys(json.loads(unpacked(dump(load(dump(after))))))) == wanted
     assert load(dump(group)) == group
+
+
+@pytest.mark.parametrize("kind", STATES)
+@settings(max_examples=20, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large], deadline=None)
+@given(data=st.data())
+def test_a_group_is_read_back_from_a_record_of_the_audit_whatever_it_owes(kind: str, data: st.DataObject) -> None:
+    group = data.draw(groups(STATES[kind]))
+    assert from_python(json.loads(json.dumps(to_python(group)))) == group
 
 
 @pytest.mark.parametrize("kind", STATES)
