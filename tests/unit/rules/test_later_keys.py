@@ -197,7 +197,8 @@ def test_a_key_of_a_later_release_stays_with_its_entry(kind: str, data: st.DataO
 @settings(max_examples=20, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large], deadline=None)
 @given(data=st.data())
 def test_a_group_is_read_back_from_a_record_of_the_audit_whatever_it_owes(kind: str, data: st.DataObject) -> None:
-    group = data.draw(groups(STATES[kind]))
+    state: type = STATES[kind]
+    group = data.draw(groups(state))
     assert from_python(json.loads(json.dumps(to_python(group)))) == group
 
 
