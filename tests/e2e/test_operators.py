@@ -79,6 +79,7 @@ async def test_what_is_rejected_is_not_asked_for_again_until_somebody_approves_i
         assert "approved" in said.splitlines()[-1], said
         await until(lambda: shop.moves("cart"), "the newest word counts")
         told = await service.printed("explain", "shop/east/shop/TrafficSplit/cart/1")
+        assert 'rejected by reactor as "ann" until ' in told, told
         assert 'held Rejected: by reactor as "ann": INC-7; not asked again before ' in told, told
         # The step that acts took the word; on a busy machine one before it did, which asked its sources for a new look.
         assert re.search(r'ann: Approve: INC-7|approved by reactor as "ann" at .*: INC-7', told), told
