@@ -1,1 +1,1 @@
-"""What `make bench` measures: figures as JSON, each beside the bare library or server in the same run."""
+"""Benchmarks of `make bench`: figures as JSON, each beside the bare library or server in the same run."""

@@ -56,7 +56,7 @@ def rule_file(services: int) -> str:
 
 
 def outages(services: int, days: int) -> list[list[tuple[int, int]]]:
-    """When each service is bad: now and then for a step or two, seldom for an hour."""
+    """Outages of each service, as begin and end in seconds: now and then for a step or two, seldom for an hour."""
     drawn = random.Random(4711)
     return [
         sorted(
@@ -176,7 +176,7 @@ class Server:
 
 
 class Used(NamedTuple):
-    """What a run has taken. On a busy machine the seconds of CPU say more than those of the clock."""
+    """Resources that a run has taken. On a busy machine the seconds of CPU say more than those of the clock."""
 
     seconds: float
     cpu: float

@@ -12,7 +12,7 @@ PERIOD = 100_000
 
 
 def why_not() -> str:
-    """Why no process can be held to a part of a core here; empty: it can."""
+    """Reason why no process can be held to a part of a core here; empty: it can."""
     try:
         with _group("alert-reactor-bench-try", 0.5):
             return ""

@@ -1,4 +1,4 @@
-"""How a benchmark says what it saw."""
+"""Result of a benchmark."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Result:
     bars: dict[str, str] = field(default_factory=dict)
 
     def as_json(self) -> dict[str, Any]:
-        """For the results file."""
+        """The result as an object for the results file."""
         return {"name": self.name, "what": self.what, **self.figures, "bars": self.bars}
 
 

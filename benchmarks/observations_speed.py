@@ -40,7 +40,7 @@ BATCH = 500
 AT_ONCE = 8
 """Batches on their way."""
 LOOK_SECONDS = 1.0
-"""How often the metrics are read: each time costs the process what a hundred observations do."""
+"""Seconds between two reads of the metrics: each costs the process what a hundred observations do."""
 RULE = """
 - name: app{n}
   kind: TrafficFailover

@@ -1,4 +1,4 @@
-"""What the page costs: 500 open windows with ten changes a second, to a browser's paint and to 100 viewers."""
+"""Cost of the page: 500 open windows with ten changes a second, to a browser's paint and to 100 viewers."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ from bus.topology import GROUPS
 from reactor.runtime.clock import Clock
 from rules.core.group import Group, Member
 from rules.core.values import replace
-from rules.engine.group_codec import dump
+from rules.engine.group_codec import dump_group
 from rules.engine.groups import GroupStore
 from rules.engine.routing import Routing
-from rules.loader import load
+from rules.loader import load_rules
 from tests.browser import browsing
 
 WINDOWS = 500
 CHANGED = 50
-"""So many of them change in turn: those that are shown first."""
+"""Number of them that change in turn: those that are shown first."""
 A_SECOND = 10
 SECONDS = 20
 VIEWERS = 100
@@ -73,7 +73,7 @@ async def page() -> Result:
         await provision(bus)
         groups = _open(Clock())
         for number, group in enumerate(groups):
-            await bus.store(GROUPS).put(f"99.group.app{number}", dump(group), revision=None)
+            await bus.store(GROUPS).put(f"99.group.app{number}", dump_group(group), revision=None)
         async with _process(folder, server.url, "decider,router,receiver") as (pid, _):
             await asyncio.sleep(5)
             without = rss_mb(pid)
@@ -95,7 +95,7 @@ async def page() -> Result:
 def _open(clock: Clock) -> Sequence[Group]:
     """Groups as a decider would store them: each with a window that has just opened."""
     now = clock.now()
-    store = GroupStore(Routing.of(load([("rules.yaml", RULES)])))
+    store = GroupStore(Routing.of(load_rules([("rules.yaml", RULES)])))
     for n in range(WINDOWS):
         backends = (Backend(service=f"app{n}", weight=1), Backend(service=f"app{n}-west", weight=0))
         told: list[Fact] = [
@@ -139,7 +139,7 @@ async def _change(bus: JetStreamBus, groups: Sequence[Group], clock: Clock) -> i
         group, began = groups[at], clock.monotonic()
         detail = f"sent {clock.now().timestamp() * 1000:.0f} "
         members = {name: _said(one, detail) for name, one in group.members.items()}
-        await bus.store(GROUPS).put(f"99.group.app{at}", dump(replace(group, members=members)), revision=None)
+        await bus.store(GROUPS).put(f"99.group.app{at}", dump_group(replace(group, members=members)), revision=None)
         await asyncio.sleep(max(1 / A_SECOND - (clock.monotonic() - began), 0))
     return count
 

@@ -1,4 +1,4 @@
-"""From the first bad answer to a probe to patched weights in the cluster, through the whole service, and back."""
+"""Time from the first bad answer to a probe to patched weights in the cluster, through the whole service, and back."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Services:
     url: str = ""
     bad: set[str] = field(default_factory=set)
     turned: dict[str, float] = field(default_factory=dict)
-    """When each service that was turned first answered otherwise."""
+    """Time at which each service that was turned first answered otherwise."""
 
     async def answer(self, request: web.BaseRequest) -> web.Response:
         """Answer one probe."""
@@ -42,7 +42,7 @@ class Services:
         return web.Response(status=503 if name in self.bad else 200)
 
     def turn(self, name: str, *, healthy: bool) -> None:
-        """From now on it is so."""
+        """Set the health that a service shows from now on."""
         (self.bad.discard if healthy else self.bad.add)(name)
         self.turned.pop(name, None)
 

@@ -24,7 +24,7 @@ from bus.embedded import EmbeddedServer
 from bus.jetstream import JetStreamBus, provision
 from bus.messages import Health, WebhookPost
 from reactor.decide.decider import Decider
-from reactor.decide.partition import PartitionContext
+from reactor.decide.partition_context import PartitionContext
 from reactor.route.publisher import FactPublisher
 from reactor.route.router import Router
 from reactor.runtime import telemetry
@@ -50,7 +50,7 @@ class _NoAlerts:
         raise AssertionError(post)
 
     async def sweep(self) -> None:
-        """Nothing is due."""
+        """Do nothing: nothing is due."""
 
 
 def observation() -> float:
@@ -68,7 +68,7 @@ async def _observation() -> float:
         bare = time.process_time() - began
         bus = await stack.enter_async_context(JetStreamBus.connect(server.url, name="bench"))
         await provision(bus)
-        routing, clock = Routing.of(loader.load([("bench.yaml", _rules())])), Clock()
+        routing, clock = Routing.of(loader.load_rules([("bench.yaml", _rules())])), Clock()
         router = Router(bus, FactPublisher(bus, routing, PARTITIONS, clock, source="/bench"), _NoAlerts(), clock)
         decider = Decider(PartitionContext(bus, clock, routing, PARTITIONS, "one"))
         tasks = [asyncio.create_task(role.run()) for role in (router, decider)]

@@ -1,7 +1,7 @@
-"""From an observation on the bus to the action on the bus, 200 a second, where nothing is tolerated.
+"""Time from an observation on the bus to the action on the bus, 200 a second, where nothing is tolerated.
 
-Beside it, on the same server and as often, what no reactor can save: publish, deliver, publish. Both are taken when
-the last message passes through the server, before it is stored.
+Beside it, on the same server and as often, what no reactor can save: publish, deliver, publish. Both are taken when the
+last message passes through the server, before it is stored.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a reactor needs while nothing happens: its start, its memory, and a minute of 1,000 routes without change."""
+"""Resources of a reactor while nothing happens: its start, its memory, and a minute of 1,000 routes without change."""
 
 from __future__ import annotations
 

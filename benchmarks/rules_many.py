@@ -1,4 +1,4 @@
-"""What one event costs by the number of rules: 10, 1,000 and 10,000 of each kind and form, over thousands of targets.
+"""Cost of one event by the number of rules: 10, 1,000 and 10,000 of each kind and form, over thousands of targets.
 
 Rules that name one thing have one target each. Those that select have the same thousands between them, whatever their
 number: with ten rules each has a tenth. Beside the cost it counts in how many partitions an event is stored.
@@ -30,11 +30,11 @@ from rules.rulefile.sources import Quorum
 
 COUNTS = (10, 1000, 10_000)
 TARGETS = 5_000
-"""That events are about in turn. A router that has passed one of a target on knows the partitions of the next."""
+"""Targets of the events, in turn. A router that has passed on one of a target knows the partitions of the next."""
 EVENTS = 10_000
 PARTITIONS = 64
 SECONDS_MAX = 1.0
-"""So long is measured for one tenth of the events: what is slow is known to be slow after few."""
+"""Most seconds for one tenth of the events: what is slow is known to be slow after few."""
 _RULE: TypeAdapter[Any] = TypeAdapter(AnyRule)
 _SPLIT = {"cluster": "east", "kind": "TrafficSplit"}
 _PLACEMENT = {"clusterAffinity": {"clusterNames": ["m1", "m2"]}}
@@ -99,11 +99,11 @@ class Form:
     """One kind of rule, in one of the forms that it can be written in."""
 
     rule: Callable[[int], Keys]
-    """By its number."""
+    """Gives a rule by its number."""
     target: str = "service/east/{namespace}/app{n}"
-    """That events are about."""
+    """Template of the targets of events."""
     selects: bool = False
-    """Whether a rule has a namespace, with its share of all targets."""
+    """True if a rule has a namespace, with its share of all targets."""
 
 
 KINDS: Mapping[str, Form] = {

@@ -13,7 +13,7 @@ from bus.messages import Backend, Health, Observation, Route
 from rules import loader
 from rules.engine.groups import GroupStore
 from rules.engine.routing import Routing
-from rules.rehearsal.history import read
+from rules.rehearsal.history import load_history
 from rules.rehearsal.simulation import at
 from rules.rehearsal.simulator import simulate as simulated
 
@@ -39,7 +39,7 @@ def load_rules() -> Result:
     """1,000 rules from text to models, with every check."""
     text = rule_file(1000)
     began = time.process_time()
-    loader.load([("bench.yaml", text)])
+    loader.load_rules([("bench.yaml", text)])
     ours = time.process_time() - began
     began = time.process_time()
     yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506 - the safe loader, in C
@@ -55,7 +55,7 @@ def load_rules() -> Result:
 
 def decide() -> Result:
     """Observations folded in and decided on, one at a time, over 1,000 groups."""
-    group_store = GroupStore(Routing(loader.load([("bench.yaml", rule_file(1000))]).rules))
+    group_store = GroupStore(Routing(loader.load_rules([("bench.yaml", rule_file(1000))]).rules))
     for n in range(1000):
         backends = (Backend(service=f"app{n}", weight=1), Backend(service=f"app{n}-west", weight=0))
         route = Route(
@@ -81,7 +81,7 @@ def decide() -> Result:
 
 def simulate() -> Result:
     """A history of 10,000 events, from JSON lines to JSON lines."""
-    rules = loader.load([("bench.yaml", rule_file(100))]).rules
+    rules = loader.load_rules([("bench.yaml", rule_file(100))]).rules
     lines = [
         json.dumps(
             {
@@ -95,7 +95,7 @@ def simulate() -> Result:
         for n in range(10_000)
     ]
     began = time.process_time()
-    out = list(simulated(rules, read(lines, "bench.jsonl"), until=1100))
+    out = list(simulated(rules, load_history(lines, "bench.jsonl").events, until=1100))
     took = time.process_time() - began
     began = time.process_time()
     for line in lines:

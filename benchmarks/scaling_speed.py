@@ -32,7 +32,7 @@ from bus.port import Outgoing
 from bus.topology import GROUPS
 from reactor.demo.kube import Emulator, write_kubeconfig
 from reactor.runtime.clock import Clock
-from rules.engine.group_codec import load
+from rules.engine.group_codec import load_group
 from rules.summary import route_of
 
 FLEETS = (1, 2, 4)
@@ -60,7 +60,7 @@ RULE = """
   tolerationSeconds: 0
   recoverySeconds: 0
 """
-"""With its targets named, a rule gets nothing else, and has a partition of its own."""
+"""Rule with its targets named: it gets nothing else, and has a partition of its own."""
 
 
 async def scaling() -> Result:
@@ -114,7 +114,7 @@ async def _measured(reactors: int, *, cores: float | None = None) -> dict[str, f
 
 
 class Load:
-    """What is told to the fleet, and how fast it is through."""
+    """Load on the fleet, and the time that it takes."""
 
     def __init__(
         self, bus: JetStreamBus, emulator: Emulator, session: aiohttp.ClientSession, urls: Sequence[str]
@@ -128,7 +128,7 @@ class Load:
             while True:
                 await self._say([f"app{n}" for n in range(ROUTES)] + [f"app{n}-west" for n in range(ROUTES)])
                 await asyncio.sleep(1.0)
-                groups = [load(entry.value) for entry in await self._bus.store(GROUPS).entries("*.group.>")]
+                groups = [load_group(entry.value) for entry in await self._bus.store(GROUPS).entries("*.group.>")]
                 if sum(route_of(group) is not None and len(group.members) == 2 for group in groups) == ROUTES:
                     return
 
@@ -155,7 +155,7 @@ class Load:
         return len(self._emulator.writes.effective("trafficsplits", manager="alert-reactor"))
 
     async def taken(self) -> list[float]:
-        """How many facts each reactor has decided on."""
+        """Number of facts that each reactor has decided on."""
         texts = [await (await self._session.get(f"{url}/metrics")).text() for url in self._urls]
         return [sum(float(found) for found in TAKEN.findall(text)) for text in texts]
 

@@ -1,4 +1,4 @@
-"""From a change of readiness in the cluster to patched weights in the cluster, through the whole service."""
+"""Time from a change of readiness in the cluster to patched weights in the cluster, through the whole service."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ FORMS = {
     "named": HEAD + "".join((NAMED + BACKENDS).format(n=n) for n in range(AT_ONCE)),
     "named_without_backends": HEAD + "".join(NAMED.format(n=n) for n in range(AT_ONCE)),
 }
-"""Of a rule: one for all routes; one for each, with its backends named or not."""
+"""Rules by their form: one for all routes; one for each, with its backends named or not."""
 
 
 async def event_to_patch() -> Result:
@@ -56,7 +56,7 @@ async def event_to_patch() -> Result:
 
 
 async def _bare_patches(url: str, count: int) -> list[float]:
-    """What one PATCH takes by itself: the part that no reactor can save."""
+    """Seconds of single PATCH requests by themselves: the part that no reactor can save."""
     seconds = []
     headers = {"Content-Type": "application/json-patch+json"}
     async with aiohttp.ClientSession(headers=headers) as session:

@@ -1,4 +1,4 @@
-"""What it costs to say again how targets are: a thousand of them, asked for in 64 requests as the partitions ask.
+"""Cost of repeating how targets are: a thousand of them, asked for in 64 requests as the partitions ask.
 
 The API server is a stub that answers from memory, so that the CPU time is that of the sources alone: reading JSON,
 comparing, and encoding each observation as the bus takes it.
@@ -75,7 +75,7 @@ async def _silence() -> AsyncIterator[bytes]:
 
 
 def _slice(number: int, version: int) -> dict[str, Any]:
-    """As a cluster gives it: with what is read of it, and with what is not."""
+    """An EndpointSlice as a cluster gives it: with what is read of it, and with what is not."""
     metadata = {
         "name": f"app{number}-x7k2p", "generateName": f"app{number}-", "namespace": "shop",
         "uid": f"5a1c7f0e-7d51-4a8e-9f0b-{number:012d}", "resourceVersion": str(version), "generation": 3,
@@ -107,7 +107,7 @@ class _Clusters:
 
 
 class _Heard:
-    """Who needs the answers: counts them, encoded as the bus takes them."""
+    """Receiver of the answers: counts them, encoded as the bus takes them."""
 
     def __init__(self) -> None:
         self.clock = Clock()

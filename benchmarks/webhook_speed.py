@@ -1,4 +1,4 @@
-"""From an Alertmanager's post to the action on the bus, with every durable write in between.
+"""Time from an Alertmanager's post to the action on the bus, with every durable write in between.
 
 At rest, and while another source posts 500 alerts a second; over a nats-server that syncs each write to its disk, as
 the embedded one does, and over one with the default, which syncs every two minutes.
@@ -23,10 +23,10 @@ from bus.topology import DECISIONS
 from reactor.runtime.clock import Clock
 
 POSTS = 200
-"""In each of the two halves, at rest and busy, each of another route."""
+"""Posts in each of the two halves, at rest and busy, each of another route."""
 ROUTES = 2 * POSTS
 SECONDS_MAX = 30
-"""No longer for each half: on a crowded machine with fewer posts."""
+"""Most seconds for each half: on a crowded machine with fewer posts."""
 A_SECOND = 500
 AT_ONCE = 50
 """Alerts of one post of the other source."""
@@ -119,7 +119,7 @@ async def _posting(w: World, session: aiohttp.ClientSession) -> None:
 
 
 def _bodies() -> Iterator[dict[str, object]]:
-    """All alerts fire, then all end, and so on."""
+    """Bodies in turn: all alerts fire, then all end, and so on."""
     for status in itertools.cycle(("firing", "resolved")):
         for start in range(0, OTHERS, AT_ONCE):
             at = Clock().now()
@@ -152,7 +152,7 @@ def _post(number: int) -> dict[str, object]:
 
 
 async def bare_publishes(bus: Bus) -> list[float]:
-    """What one acknowledged publish takes by itself."""
+    """Seconds of single acknowledged publishes by themselves."""
     seconds = []
     for number in range(200):
         began = time.perf_counter()

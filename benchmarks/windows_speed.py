@@ -1,4 +1,4 @@
-"""How late windows run out: many that end within ten seconds, and those that a reactor finds when it starts again.
+"""Lateness of windows: many that end within ten seconds, and those that a reactor finds when it starts again.
 
 Measured is when the record of a decision is on the bus, which is after its action.
 """
@@ -37,7 +37,7 @@ EACH_PUBLISHER = 5_000
 """Targets, so that none of them has too many."""
 AT_ONCE = 5_000
 SPARE_SECONDS = 30.0
-"""Between the last observation that was decided on and the first end of a window."""
+"""Seconds between the last observation that was decided on and the first end of a window."""
 A_SECOND = 1_000
 """Observations that a crowded machine takes: the toleration is so long that all windows are open before one ends."""
 RULES = """
@@ -96,7 +96,7 @@ class _Bench:
     def __init__(self, folder: Path, server: EmbeddedServer, bus: JetStreamBus, count: int) -> None:
         self._folder, self._server, self._bus, self._count = folder, server, bus, count
         self.ends: dict[str, datetime] = {}
-        """When the window of each target ends."""
+        """End of each target's window."""
         self.told: list[tuple[float, bytes]] = []
         """Decisions as they came, with the moment."""
 

@@ -37,7 +37,7 @@ LOST_AT = 100.0
 
 
 def cluster_loss() -> Result:
-    """In a process of its own, so that the memory is that of this alone."""
+    """Measure the loss of a cluster. Runs in a process of its own, so that the memory is that of this alone."""
     with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as process:
         figures = process.submit(measured).result()
     bars = {"decided_seconds": "< 2", "memory_mb": "< 400"}
@@ -46,7 +46,7 @@ def cluster_loss() -> Result:
 
 def measured() -> dict[str, float]:
     """Fill a book, lose a cluster, and decide until every workload of that cluster has a new place."""
-    routing = Routing.of(loader.load([("bench.yaml", RULE)]))
+    routing = Routing.of(loader.load_rules([("bench.yaml", RULE)]))
     group_store = GroupStore(routing)
     began = time.perf_counter()
     for number in range(CLUSTERS):

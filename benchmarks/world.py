@@ -18,7 +18,7 @@ from bus.topology import GROUPS
 from reactor.demo.kube import EmulatedCluster, Emulator, write_kubeconfig
 from reactor.demo.kube.writelog import LoggedWrite, WriteLog
 from reactor.runtime.clock import Clock
-from rules.engine.group_codec import load
+from rules.engine.group_codec import load_group
 from rules.summary import route_of
 from tests.ports import free_port
 
@@ -43,7 +43,7 @@ class Moves(WriteLog):
         super().__init__()
         self.count = 0
         self.last_at = 0.0
-        """When the last one was made, on the clock of `time.perf_counter`."""
+        """Time of the last move, on the clock of `time.perf_counter`."""
         self._made = asyncio.Event()
 
     def append(self, write: LoggedWrite) -> None:
@@ -62,7 +62,7 @@ class Moves(WriteLog):
 
 
 class DefaultSync(EmbeddedServer):
-    """As nats-server is without settings: what was acknowledged is on the disk within two minutes."""
+    """nats-server without settings: what was acknowledged is on the disk within two minutes."""
 
     def configuration(self) -> str:
         """Ours, without what it says of the disk."""
@@ -75,10 +75,10 @@ class World:
 
     cluster: EmulatedCluster
     url: str
-    """Of the cluster's API."""
+    """URL of the cluster's API."""
     bus: JetStreamBus
     webhook: str
-    """Where posts go, without the source."""
+    """URL for posts, without the source."""
     config: Path
     """The reactor's settings file."""
     pid: int
@@ -95,7 +95,7 @@ class World:
         async with asyncio.timeout(120):
             while True:
                 entries = await self.bus.store(GROUPS).entries("*.group.>")
-                groups = [load(entry.value) for entry in entries]
+                groups = [load_group(entry.value) for entry in entries]
                 if len(groups) == routes and all(route_of(group) and len(group.members) >= members for group in groups):
                     return
                 await asyncio.sleep(0.2)

@@ -1,1 +1,1 @@
-"""What is said and how it travels: messages, subjects, streams, and the bus that carries them."""
+"""Bus between processes: messages, subjects, streams, and the ports and adapters that carry them."""

@@ -38,13 +38,13 @@ class EmbeddedServer:
     """One nats-server on one folder. `async with EmbeddedServer(folder) as server: connect(server.url)`."""
 
     user = "reactor"
-    """Whose name is in the URL, with a password that is made at the start; empty: clients need no password."""
+    """User in the URL, with a password that is made at the start; empty: clients need no password."""
 
     def __init__(self, folder: Path, *, port: int = -1, binary: Path | None = None) -> None:
         """`port` -1: a free one. `binary`: which nats-server; None: that of the extra `embedded`, or on PATH."""
         self.folder = folder.resolve()
         self.url = ""
-        """Where clients connect, once started. Also in `<folder>/url`, for other processes."""
+        """URL for clients, once started. Also in `<folder>/url`, for other processes."""
         self.monitoring = ""
         """Base of the URLs of its HTTP monitoring, once started. The path is a secret from others on this machine."""
         self._port = port
@@ -146,11 +146,11 @@ class EmbeddedServer:
 
     @property
     def log(self) -> Path:
-        """Where the server writes what it says."""
+        """Path of the server's log file."""
         return self.folder / "nats-server.log"
 
     def command(self) -> Sequence[str]:
-        """What is run. Raises NoBinary."""
+        """Command line of the server. Raises NoBinary."""
         return find_binary(self._binary), "-c", str(self.folder / "nats.conf")
 
     def configuration(self) -> str:

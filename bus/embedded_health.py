@@ -1,4 +1,5 @@
-"""Keeps the embedded nats-server storing: one that met a full disk stores nothing more until it is restarted.
+"""Keeps the embedded nats-server running and storing: one that met a full disk stores nothing more until it is
+restarted.
 
 nats-server gives up a stream at its first write error, and goes on answering everything else (2.12 turns JetStream off,
 2.14 and later only the stream). Only `/healthz` says so. It is restarted once there is room again.
@@ -10,10 +11,12 @@ import asyncio
 import json
 import logging
 import os
+from collections import deque
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from bus.embedded import EmbeddedServer
+from bus.errors import EmbeddedError
 
 LOOK_SECONDS = 1.0
 WELL_LOOK_SECONDS = 4.0
@@ -22,8 +25,11 @@ ANSWER_SECONDS = 2.0
 ROOM_BYTES = 8 << 20
 """A file of this size must fit into the store before the server is restarted."""
 DOUBT_LOOKS = 3
-"""So many looks in a row must fail: a server that starts is not healthy at once."""
+"""Failed looks in a row that count as trouble: a server that starts is not healthy at once."""
 PAUSE_MAX = 60.0
+ENDS_MAX = 3
+ENDS_SECONDS = 60.0
+"""A server that ends ENDS_MAX times within ENDS_SECONDS cannot be helped by being started again."""
 
 FIX = "free space there: nats-server is restarted by itself then"
 
@@ -52,7 +58,7 @@ class EmbeddedHealth:
     def __init__(self, server: EmbeddedServer) -> None:
         self._server = server
         self.trouble = ""
-        """Why the server stores nothing; empty: it stores."""
+        """Reason why the server stores nothing; empty: it stores."""
 
     async def run(self) -> None:
         """Look until cancelled. Raises EmbeddedError, OSError where the server does not start again."""
@@ -66,7 +72,7 @@ class EmbeddedHealth:
                     log.info("the bus stores again", extra={"store": str(self._server.folder)})
                 self.trouble, pause = "", LOOK_SECONDS
             elif looks >= DOUBT_LOOKS:
-                self._told(error)
+                self._report(error)
                 if clock() >= not_before and await asyncio.to_thread(has_room, self._server.folder):
                     log.warning("the embedded nats-server is restarted", extra={"reason": self.trouble})
                     await self._server.restart()
@@ -84,15 +90,37 @@ class EmbeddedHealth:
             log.debug("no answer from /healthz: %r", error)
             return ""
 
-    def _told(self, error: str) -> None:
+    def _report(self, error: str) -> None:
         words = cause(error)
         if words != self.trouble:
             log.error("%s", words, extra={"store": str(self._server.folder), "fix": FIX})
         self.trouble = words
 
 
+async def keep_up(server: EmbeddedServer) -> str:
+    """Start the server again each time that it ends, as when the kernel kills it for its memory. Gives the reason why
+    that cannot go on: it does not start, or ends too often."""
+    clock = asyncio.get_running_loop().time
+    ends: deque[float] = deque(maxlen=ENDS_MAX)
+    while True:
+        code = await server.exited()
+        ends.append(clock())
+        if len(ends) == ENDS_MAX and ends[-1] - ends[0] <= ENDS_SECONDS:
+            return (
+                f"nats-server ended {ENDS_MAX} times within {ENDS_SECONDS:.0f} s (exit code {code}, see {server.log})"
+            )
+        log.error(
+            "the embedded nats-server has ended, and is started again",
+            extra={"exit_code": code, "log": str(server.log)},
+        )
+        try:
+            await server.restart()
+        except EmbeddedError as error:
+            return str(error)
+
+
 def has_room(folder: Path) -> bool:
-    """Whether a file of ROOM_BYTES can be written there."""
+    """True if a file of ROOM_BYTES can be written there."""
     file = folder / "room"
     try:
         with file.open("wb", buffering=0) as room:

@@ -91,10 +91,10 @@ def encode(message: Message, *, id: str, source: str, time: datetime) -> bytes: 
 
 
 DECODED_KEPT = 512
-"""So many events that were read last are not decoded again: what is routed is passed on as it came, and a decider of
-the same process reads it at once, once for each partition. Two to three times what is on its way between them."""
+"""Number of newest events that are not decoded again: what is routed is passed on as it came, and a decider of the same
+process reads it at once, once for each partition. Two to three times what is on its way between them."""
 DECODED_BYTES_MAX = 2 << 10
-"""Of larger ones, none: all together they take two or three MB."""
+"""Most bytes of an event that is kept decoded: all together they take two or three MB."""
 
 
 def decode(body: bytes) -> Event:

@@ -1,4 +1,4 @@
-"""What can go wrong on the bus.
+"""Errors of the bus.
 
 BusError
 ├── Unavailable      the server does not answer, or cannot store: try again with the same id
@@ -61,7 +61,7 @@ class EmbeddedError(BusError):
 
 
 class NoBinary(EmbeddedError):
-    """There is no nats-server to run."""
+    """No nats-server binary was found."""
 
 
 class FolderInUse(EmbeddedError):
@@ -69,7 +69,7 @@ class FolderInUse(EmbeddedError):
 
 
 class ServerExited(EmbeddedError):
-    """It did not come up in time or ended by itself; its last words are in the message."""
+    """The server did not come up in time, or ended by itself; its last words are in the message."""
 
 
 class StoreUnusable(EmbeddedError):

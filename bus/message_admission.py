@@ -1,7 +1,7 @@
-"""Which message may come on which subject. What does not agree is refused, from every sender.
+"""Admission of messages to subjects. A message that does not agree with its subject is refused, from every sender.
 
 A NATS server binds permissions to subjects and never reads a body. So the subject says what a message may be: its
-class, its kind, and whose signal it carries. Every reader of the bus reads through `read`.
+class, its kind, and whose signal it carries. Every reader of the bus reads through `read_message`.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Channel:
     tokens: Callable[[Any], Sequence[str]]
     """Gives the tokens behind the class that this message must come on; ANY takes each."""
     open_ended: bool = False
-    """Whether more tokens may follow."""
+    """True if more tokens may follow."""
 
 
 def command_kind(kind: type[Message]) -> str:
@@ -71,16 +71,16 @@ CHANNELS: Mapping[str, Channel] = {
 """Every class of subjects that carries messages in envelopes."""
 
 
-def read(subject: str, body: bytes) -> Event:
+def read_message(subject: str, body: bytes) -> Event:
     """Decode a message and check that its subject allows it. Raises Malformed."""
     event = decode(body)
-    if why := refusal(subject, event.data):
+    if why := message_refusal(subject, event.data):
         raise Malformed(why)
     return event
 
 
-def refusal(subject: str, message: Message) -> str:
-    """Why this message may not come on this subject; empty: it may."""
+def message_refusal(subject: str, message: Message) -> str:
+    """Reason why this message may not come on this subject; empty: it may."""
     name = type(message).__name__
     root, _, rest = subject.partition(".")
     class_, *tokens = rest.split(".")

@@ -1,4 +1,4 @@
-"""Who may do what on the bus: the permissions of each role, made from subjects and topology.
+"""Permissions on the bus of each role, made from subjects and topology.
 
 Each user has an inbox prefix of its own, so that none sees or forges what is for another. Only processes that carry
 rules out may make consumers, and only on what they read: a consumer can deliver what is stored to any subject. People
@@ -33,7 +33,7 @@ API = "$JS.API"
 
 @dataclass(frozen=True, slots=True)
 class Permissions:
-    """What one user may do. NATS denies everything else."""
+    """Permissions of one user. NATS denies everything else."""
 
     user: str
     why: str
@@ -51,13 +51,13 @@ def _name(kept: Stream | Bucket) -> str:
 
 
 def _read(*kept: Stream | Bucket) -> Iterable[str]:
-    """To read what is stored, without a consumer."""
+    """Permissions to read what is stored, without a consumer."""
     for one in kept:
         yield from (f"{API}.{what}.{_name(one)}" for what in ("STREAM.INFO", "STREAM.MSG.GET", "DIRECT.GET"))
 
 
 def _follow(*kept: Stream | Bucket) -> Iterable[str]:
-    """To read with consumers that one makes and drops oneself."""
+    """Permissions to read with consumers that the user makes and drops itself."""
     yield from _read(*kept)
     for one in kept:
         yield from (f"{API}.CONSUMER.{what}.{_name(one)}.*" for what in ("CREATE", "DELETE"))
@@ -65,7 +65,7 @@ def _follow(*kept: Stream | Bucket) -> Iterable[str]:
 
 
 def _work(*queues: Queue) -> Iterable[str]:
-    """To take a share of a queue, and to resume it where a person paused it."""
+    """Permissions to take a share of a queue, and to resume it where a person paused it."""
     for one in queues:
         name = f"{one.stream}.{one.name}"
         yield from (f"{API}.CONSUMER.{what}.{name}" for what in ("INFO", "MSG.NEXT", "PAUSE"))
@@ -84,7 +84,7 @@ def _facts(*kinds: str) -> Iterable[str]:
 
 
 def _make() -> Iterable[str]:
-    """To make streams, buckets and queues."""
+    """Permissions to make streams, buckets and queues."""
     for kept in (*topology.STREAMS, *topology.BUCKETS):
         yield from (f"{API}.STREAM.{what}.{_name(kept)}" for what in ("CREATE", "UPDATE"))
     for queue in topology.QUEUES:
@@ -96,15 +96,15 @@ LOOK = (
     *(f"{API}.STREAM.INFO.{_name(kept)}" for kept in (*topology.STREAMS, *topology.BUCKETS)),
     *(f"{API}.CONSUMER.INFO.{queue.stream}.{queue.name}" for queue in topology.QUEUES),
 )
-"""To see what is there."""
+"""Permissions to see which streams, buckets and queues there are."""
 PRESENT = (
     *LOOK, *_follow(topology.LEASES), *_read(topology.GROUPS), f"$KV.{topology.LEASES.name}.>",
     f"$KV.{topology.GROUPS.name}.probe", f"{ROOT}.alive.*",
 )  # fmt: skip
-"""What every process needs: to be there, to see the others, and to try a write."""
+"""Permissions of every process: to be present, to see the others, and to try a write."""
 VIEW = (*LOOK, *_read(topology.GROUPS, topology.LEASES, topology.FACTS, topology.DECISIONS))
 NEWEST_RECORD = f"{API}.STREAM.MSG.GET.{topology.DECISIONS.name}"
-"""To go on in the audit after the record before."""
+"""Permission to read the newest record, so that the audit goes on after it."""
 INVENTORY = tuple(fact_kinds(*get_args(Inventory)))
 SEEN = ("observation", *INVENTORY)
 

@@ -1,4 +1,4 @@
-"""What the product asks of a bus. JetStream keeps it in production, memory in tests; both pass the same contract tests.
+"""Port to the bus. JetStream implements it in production, memory in tests; both pass the same contract tests.
 
 The cheap ways of nats-py are behind this port: `fetch` costs about 100 µs of CPU a message, overlapping raw pulls with
 batched acknowledgements 5 to 18 µs (measured).
@@ -44,27 +44,28 @@ class Delivery:
     subject: str
     body: bytes
     sequence: int
-    """In its stream: grows, never repeats."""
+    """Sequence in its stream: grows, never repeats."""
     stored_at: datetime
-    """By the server's clock."""
+    """Time of storing, by the server's clock."""
     pending: int
-    """How many messages of this reading were still unread when the server sent this one."""
+    """Number of messages of this reading that were still unread when the server sent this one."""
     redelivered: bool = False
     traceparent: str | None = None
     token: str = field(default="", repr=False)
-    """How to acknowledge it: the bus's own business."""
+    """Token to acknowledge it: the bus's own business."""
 
 
 @dataclass(frozen=True, slots=True)
 class StreamBounds:
-    """What a stream keeps at a moment. A work queue keeps what is not acknowledged."""
+    """Bounds of a stream at a moment. A work queue keeps what is not acknowledged."""
 
     first: int
     """Sequence of the oldest message; one more than `last` where there is none."""
     last: int
     """Sequence of the newest message that was ever stored."""
     created: datetime
-    """When the stream was created. Another moment: it is another stream of the same name, and counts from 1 again."""
+    """Time at which the stream was created. Another time: it is another stream of the same name, and counts from 1
+    again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +77,7 @@ class KeyValueEntry:
     revision: int
     """Grows with every write to the bucket, over deletion too."""
     written_at: datetime | None = field(default=None, compare=False)
-    """By the server's clock; None: not known."""
+    """Time of writing, by the server's clock; None: not known."""
 
 
 class LogReader(Protocol):
@@ -100,7 +101,7 @@ class LogReader(Protocol):
 
     @property
     def unread(self) -> int:
-        """How many messages are stored and were not given out, for all we heard."""
+        """Number of messages that are stored and were not given out, for all we know."""
         ...
 
     @property

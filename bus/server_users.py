@@ -10,7 +10,8 @@ from bus.permissions import Permissions
 
 Login = Literal["password", "nkey"]
 ANSWERS, ANSWER_SECONDS = 1, 10
-"""Who takes requests may answer each once, within so long, and publish nothing else there."""
+"""Answers that a user who takes requests may give to each, and the seconds for them; nothing else may be published
+there."""
 
 
 def configuration(users: Iterable[Permissions], login: Login = "password") -> str:
@@ -69,7 +70,7 @@ def _variable(one: Permissions, login: Login) -> str:
 
 
 def _answers(one: Permissions) -> bool:
-    """Whether it takes requests: on more than its own inbox."""
+    """True if it takes requests: on more than its own inbox."""
     return len(one.subscribe) > 1
 
 

@@ -16,8 +16,8 @@ ROOT = "reactor"
 SLUG_MAX = 32
 TOKENS_KEPT = 8192
 KEPT_CHARACTERS = 256
-"""So many tokens, of texts that are no longer than this, are not computed again: what is routed is read again at once,
-and its subject is checked. A few MB at most."""
+"""Number of tokens, of texts with at most this many characters, that are not computed again: what is routed is read
+again at once, and its subject is checked. A few MB at most."""
 _LEGAL = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,31}\Z")
 _HASHED = re.compile(r"-[0-9a-f]{10}\Z")
 _OTHER = re.compile(r"[^a-z0-9]+")
@@ -48,17 +48,17 @@ def partition_of(rule: str, scope: str, partitions: int) -> int:
 
 
 def observation(source: str, target: str) -> str:
-    """Where a source outside the reactor publishes what it saw. `source` is also its signal: nothing else is taken."""
+    """Subject of an observation by a source outside the reactor. `source` is also its signal: nothing else is taken."""
     return f"{ROOT}.observations.{token(source)}.{token(target)}"
 
 
 def inventory(source: str, about: str) -> str:
-    """Where a source outside the reactor publishes what exists."""
+    """Subject of inventory from a source outside the reactor."""
     return f"{ROOT}.inventory.{token(source)}.{token(about)}"
 
 
 def is_spoken(subject: str) -> bool:
-    """Whether this is where a source outside the reactor publishes: an observation, or an inventory."""
+    """True if a source outside the reactor publishes on it: an observation, or an inventory."""
     return subject.startswith((f"{ROOT}.observations.", f"{ROOT}.inventory."))
 
 
@@ -68,7 +68,7 @@ def source_in(subject: str) -> str:
 
 
 def publisher_in(subject: str) -> str:
-    """Who has published on this subject, as far as permissions bind it: a source, a user, a partition.
+    """Publisher on this subject, as far as permissions bind it: a source, a user, a partition.
 
     Empty where the subject is too short to say.
     """
@@ -78,22 +78,22 @@ def publisher_in(subject: str) -> str:
 
 
 def webhook(source: str) -> str:
-    """Where the bodies of Alertmanager's posts are journaled."""
+    """Subject of the journaled bodies of Alertmanager's posts."""
     return f"{ROOT}.webhooks.{token(source)}"
 
 
 def parked(source: str) -> str:
-    """Where a post waits for a router whose rules know its source."""
+    """Subject of posts that wait for a router whose rules know their source."""
     return f"{ROOT}.parked.{token(source)}"
 
 
 def excess(source_token: str) -> str:
-    """Where what a source said too fast waits for its turn."""
+    """Subject of what a source said too fast, until its turn comes."""
     return f"{ROOT}.excess.{source_token}"
 
 
 def command(kind: str, user: str) -> str:
-    """Where people's commands go. `user`, a token: the bus' permissions let no user publish as another."""
+    """Subject of people's commands. `user`, a token: the bus' permissions let no user publish as another."""
     return f"{ROOT}.commands.{token(kind)}.{user}"
 
 
@@ -103,12 +103,12 @@ def user_in(command_subject: str) -> str:
 
 
 def fact(partition: int, kind: str, about: str) -> str:
-    """Where a fact goes once it is known which partition it concerns; an observation goes to `observed`."""
+    """Subject of a fact for a partition that it concerns; an observation has `observed`."""
     return f"{ROOT}.facts.{partition}.{token(kind)}.{token(about)}"
 
 
 def observed(partition: int, target: str, opinion: str) -> str:
-    """Where an observation goes once it is known which partition it concerns. `opinion`: its signal and its status.
+    """Subject of an observation for a partition that it concerns. `opinion`: its signal and its status.
 
     The newest message of each opinion, together, are what was said last of the target: one that comes late, and says
     what is over, hides no newer one.
@@ -117,7 +117,7 @@ def observed(partition: int, target: str, opinion: str) -> str:
 
 
 def of_partitions(subject: str, partitions: Iterable[int]) -> Sequence[str]:
-    """Where the copies of a fact go, of which this is the subject in one partition: its tokens are made once."""
+    """Subjects of the copies of a fact, of which this is the subject in one partition: its tokens are made once."""
     root, facts, _, rest = subject.split(".", 3)
     return [f"{root}.{facts}.{partition}.{rest}" for partition in partitions]
 
@@ -138,7 +138,7 @@ def observations_of(target: str) -> str:
 
 
 def action(partition: int, kind: str, about: str) -> str:
-    """Where an action waits for an executor."""
+    """Subject of an action that waits for an executor."""
     return f"{ROOT}.actions.{partition}.{token(kind)}.{token(about)}"
 
 
@@ -168,7 +168,7 @@ def wanted(partition: int) -> str:
 
 
 COMMANDS = "commands"
-"""In the audit, in place of a decision's partition: a person's command belongs to none."""
+"""Partition of commands in the audit: a person's command belongs to no other."""
 
 
 def decision(partition: int | str, rule: str) -> str:

@@ -9,11 +9,11 @@ from typing import Literal
 from bus.subjects import ROOT
 
 PARTITIONS = 64
-"""How many partitions facts are spread over. Fixed when the stream is created: far more than reactors, far fewer than
-groups."""
+"""Number of partitions that facts are spread over. Fixed when the stream is created: far more than reactors, far fewer
+than groups."""
 
 DUPLICATE_WINDOW = timedelta(minutes=5)
-"""How long the server remembers a message id: longer than any retry of ours lasts."""
+"""Time for which the server remembers a message id: longer than any retry of ours lasts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class Stream:
     """Bytes on disk. A limits stream then drops its oldest; a work queue refuses new messages, so that none is lost."""
     why: str
     drops_oldest: bool = False
-    """Of a work queue: that it drops its oldest nevertheless."""
+    """True: this work queue drops its oldest messages when it is full."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,11 +42,12 @@ class Queue:
     ack_wait: timedelta
     """A message that is not acknowledged for this long is given to another."""
     max_deliver: int
-    """How often it is given out before it is quarantined; -1: without end; readers quarantine what they cannot read."""
+    """Deliveries of a message before it is quarantined; -1: without end; readers quarantine what they cannot read."""
     max_ack_pending: int
-    """How many may be in flight at once, over all processes."""
+    """Most messages in flight at once, over all processes."""
     in_progress: timedelta | None = None
-    """How often a share extends all that it holds, so that `ack_wait` can be short. None: its user calls `extend`."""
+    """Interval at which a share extends all that it holds, so that `ack_wait` can be short. None: its user calls
+    `extend`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +58,7 @@ class Bucket:
     max_bytes: int
     why: str
     max_age: timedelta = timedelta(0)
-    """How long a key is kept after it was last written; 0: without end."""
+    """Time for which a key is kept after it was last written; 0: without end."""
 
 
 GIB = 1 << 30
@@ -90,9 +91,10 @@ EXCESS = Stream(
 STREAMS = (INBOX, FACTS, ACTIONS, DECISIONS, PARKED, EXCESS)
 
 ACK_WAIT = timedelta(seconds=5)
-"""How long an action waits whose executor died or does not run. A cluster that lost its leader cannot hear
-for up to 6.5 s (measured) that it is still being worked on, and gives it to another as well. That one asks the decider
-first, and all writes are conditional: the second one finds the world as asked. Longer work says so (`Work.extend`)."""
+"""Time after which an action whose executor died or does not run is given to another. A cluster that lost its leader
+cannot hear for up to 6.5 s (measured) that it is still being worked on, and gives it to another as well. That one asks
+the decider first, and all writes are conditional: the second one finds the world as asked. Longer work says so
+(`Work.extend`)."""
 ROUTE_WAIT = timedelta(seconds=2)
 """The same for a router. Shorter than a change of leaders: windows wait for it, and to route a message twice is
 harmless, because each fact has an id that follows from the message's."""
@@ -108,7 +110,7 @@ GROUPS = Bucket(
 )
 LEASES = Bucket("reactor_leases", GIB // 16, "who decides for which partition, and who is there")
 KEPT = timedelta(days=30)
-"""What is needed is written again long before."""
+"""Time for which keys are kept: what is needed is written again long before."""
 INTENTS = Bucket("reactor_intents", 1 * GIB, "per object: the newest generation and what became of it", KEPT)
 ALERTS = Bucket("reactor_alerts", 1 * GIB, "each alert that fires, or is resolved and waits for its confirmation")
 TEMPLATES = Bucket(

@@ -1,1 +1,1 @@
-"""What runs: sources, roles, actions, the command line, and the demo's world."""
+"""Running parts of the product: sources, roles, actions, the command line, and the demo's world."""

@@ -1,1 +1,2 @@
-"""What rules say and mean: pure, synchronous, deterministic. No IO, no clock, no randomness; time is an argument."""
+"""Rule files and their meaning: pure, synchronous, deterministic. No IO, no clock, no randomness; time is
+an argument."""

@@ -5,19 +5,18 @@ Processes that decide import this: it hands the kinds to the engine, which knows
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Annotated, Any, Union
 
 from pydantic import Field
 
-from rules.core.kind import RuleKind
 from rules.engine.known_kinds import hand_in, is_kept, is_of, kind_of, kinds, new_group
-from rules.kinds.quorum.kind import QuorumRule
 from rules.limits import kind as limits
-from rules.limits.limiter import LimiterRule
+from rules.rulefile.file_kind import FileKind
 from rules.rulefile.model import Rule
 
-__all__ = ["INTERNAL", "KINDS", "MODELS", "AnyRule", "is_kept", "is_of", "kind_of", "new_group"]
+__all__ = ["FILE_KINDS", "INTERNAL", "KINDS", "MODELS", "AnyRule", "is_kept", "is_of", "kind_of", "new_group"]
 
 _FOLDERS = (
     "traffic",
@@ -27,18 +26,22 @@ _FOLDERS = (
     "notification",
     "quorum",
 )
-"""Those in rules/kinds/, each with its `KIND` in kind.py."""
-_KINDS: tuple[RuleKind[Any, Any], ...] = (
-    limits.KIND,
-    *(import_module(f"rules.kinds.{folder}.kind").KIND for folder in _FOLDERS),
-)
-hand_in(_KINDS)
+"""Those in rules/kinds/, each with its `KIND` and its `FILE_KIND` in kind.py."""
+_MODULES = [import_module(f"rules.kinds.{folder}.kind") for folder in _FOLDERS]
+hand_in([limits.KIND, *(module.KIND for module in _MODULES)])
 KINDS = kinds()
-INTERNAL: frozenset[type[Rule]] = frozenset({QuorumRule, LimiterRule})
-"""No rule file has rules of these kinds: they follow from what rule files say."""
-MODELS: tuple[type[Rule], ...] = tuple(model for model in KINDS if model not in INTERNAL)
-"""Those of the kinds that a rule file may name."""
+FILE_KINDS: Mapping[type[Rule], FileKind[Any]] = {
+    kind.model: kind for kind in (module.FILE_KIND for module in _MODULES) if kind is not None
+}
+"""The kinds that a rule file may name. Rules of all others follow from what rule files say."""
+MODELS: tuple[type[Rule], ...] = tuple(FILE_KINDS)
+INTERNAL: frozenset[type[Rule]] = frozenset(KINDS) - frozenset(FILE_KINDS)
 if TYPE_CHECKING:
     AnyRule = Rule
 else:
     AnyRule = Annotated[Union[MODELS], Field(discriminator="kind")]  # noqa: UP007 - made of a tuple
+
+
+def file_kind_of(rule: Rule) -> FileKind[Any]:
+    """Give what this rule's kind says of rule files. Raises KeyError for one that no rule file has."""
+    return FILE_KINDS[type(rule)]

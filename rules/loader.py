@@ -13,19 +13,18 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
 
-from rules.catalog import AnyRule
+from rules.catalog import FILE_KINDS, AnyRule, file_kind_of
 from rules.core.errors import InvalidFiles, Problem
+from rules.lint import hints as lint
+from rules.lint.coverage import inventories
 from rules.rulefile import findings
-from rules.rulefile.checks import rule_checks as checks
-from rules.rulefile.checks import traffic_checks
-from rules.rulefile.failback_policy import FailbackMode
+from rules.rulefile.checks import entry_checks as checks
 from rules.rulefile.guards import FileGuard
-from rules.rulefile.lint import hints as lint
-from rules.rulefile.model import API_VERSION, Readings, Rule, TrafficFailover
-from rules.rulefile.promql import range_seconds
+from rules.rulefile.model import API_VERSION, Rule
+from rules.rulefile.readings import readings_of
 from rules.rulefile.rule_set import RuleSet as RuleSet
-from rules.rulefile.sources import AlertmanagerWebhook, AnySource, LoadedSource, PrometheusQuery
-from rules.rulefile.yaml import Document, Path, read
+from rules.rulefile.sources import AnySource, LoadedSource
+from rules.rulefile.yaml import Document, Path, read_yaml
 
 _KINDS: Mapping[str, Any] = {"sources": AnySource, "rules": AnyRule, "guards": FileGuard}
 _TOP = ("apiVersion", *_KINDS)
@@ -33,7 +32,7 @@ _TOP = ("apiVersion", *_KINDS)
 
 @dataclass(slots=True)
 class LoadedParts:
-    """What has been read so far, with its places."""
+    """Documents read so far, with their places."""
 
     rules: list[tuple[Rule, Document, Path]] = field(default_factory=list)
     sources: list[tuple[LoadedSource, Document, Path]] = field(default_factory=list)
@@ -48,9 +47,9 @@ class LoadedParts:
         """Give what the files say. Raises InvalidFiles with every error of every file."""
         if any(problem.severity == "error" for problem in self.problems):
             raise InvalidFiles(self.problems)
-        readings = reading_of([source for source, _, _ in self.sources])
+        readings = readings_of([source for source, _, _ in self.sources])
         return RuleSet(
-            tuple(_beside(rule, readings) for rule, _, _ in self.rules),
+            tuple(file_kind_of(rule).beside(rule, readings) for rule, _, _ in self.rules),
             tuple(source for source, _, _ in self.sources),
             tuple(guard for guard, _, _ in self.guards),
             tuple(sorted(self.problems)),
@@ -62,27 +61,7 @@ class LoadedParts:
         return sorted(lint.hints(self.rules, self.sources, [guard for guard, _, _ in self.guards]))
 
 
-def reading_of(sources: Iterable[LoadedSource]) -> Mapping[str, Readings]:
-    """Give how signals read that are made of queries: of several sources of one signal the slowest."""
-    found: dict[str, Readings] = {}
-    for source in sources:
-        if isinstance(source, PrometheusQuery):
-            one = Readings(range_seconds(source.query), source.every_seconds)
-        elif isinstance(source, AlertmanagerWebhook) and source.confirm is not None:
-            one = Readings(range_seconds(source.confirm.query), 0)
-        else:
-            continue
-        known = found.get(source.says, one)
-        found[source.says] = Readings(*map(max, zip(known, one, strict=True)))
-    return found
-
-
-def _beside(rule: Rule, readings: Mapping[str, Readings]) -> Rule:
-    tried = isinstance(rule, TrafficFailover) and rule.failback.mode is FailbackMode.TRIAL
-    return rule.reading(readings) if tried and isinstance(rule, TrafficFailover) else rule
-
-
-def load(files: Iterable[tuple[str, str]]) -> RuleSet:
+def load_rules(files: Iterable[tuple[str, str]]) -> RuleSet:
     """Read rule files, given as (name, text).
 
     Raises InvalidFiles with every error of every file. Warnings come with the result.
@@ -94,19 +73,20 @@ def examine(files: Iterable[tuple[str, str]]) -> LoadedParts:
     """Read rule files, given as (name, text), with all findings and the place of everything."""
     reading = LoadedParts()
     for name, text in files:
-        document, problems = read(text, name)
+        document, problems = read_yaml(text, name)
         reading.problems += problems
         if document.value is not None or not problems:
             _file(document, reading)
     reading.guards = _disambiguated(reading.guards)
     found = [problem for key, entries in reading.entries.items() for problem in checks.names(entries, key[:-1])]
     for rule, document, at in reading.rules:
-        found += checks.rule(rule, document, at)
+        found += file_kind_of(rule).checks(rule, document, at)
     for source, document, at in reading.sources:
         found += checks.source(source, document, at)
-    found += checks.together(reading.rules, reading.sources)
-    routes = [(rule, doc, at) for rule, doc, at in reading.rules if isinstance(rule, TrafficFailover)]
-    found += traffic_checks.together(routes, [source for source, _, _ in reading.sources])
+    found += checks.together(reading.rules, reading.sources, inventories(rule for rule, _, _ in reading.rules))
+    sources = [source for source, _, _ in reading.sources]
+    for model, kind in FILE_KINDS.items():
+        found += kind.checks_together([one for one in reading.rules if isinstance(one[0], model)], sources)
     found += checks.guards(reading.guards, reading.rules)
     reading.problems += found
     return reading
@@ -163,12 +143,12 @@ def _items(document: Document, key: str, kind: Any, reading: LoadedParts) -> lis
             errors = [*error.errors(include_url=False), *_of_what_was_meant(key, item, error)]
             reading.problems += findings.problems(document, at, errors, kind)
         else:
-            out.append((model.by_services() if isinstance(model, TrafficFailover) else model, document, at))
+            out.append((file_kind_of(model).plain(model) if isinstance(model, Rule) else model, document, at))
     return out
 
 
 def _of_what_was_meant(key: str, item: Any, error: ValidationError) -> Sequence[ErrorDetails]:
-    """Where only the kind is misspelled: the errors that the entry has as one of the kind that is meant."""
+    """Errors of the entry as one of the nearest kind, where only the kind's name is misspelled; else empty."""
     first = error.errors(include_url=False)[0]
     near = findings.near_tag(first)
     if near is None or not isinstance(item, dict) or first["loc"]:

@@ -12,11 +12,12 @@ from rules.core.group import Group
 from rules.core.reasons import Held
 from rules.engine.deadlines import window_end
 from rules.kinds.cluster_taint.state import TaintState
+from rules.kinds.traffic.model import TrafficFailover
+from rules.kinds.traffic.route_fleet import of_object
 from rules.kinds.traffic.state import FailoverState, RouteState, TrafficState
 from rules.kinds.workload.state import WorkloadState
 from rules.kinds.zone.state import Isolation, ZoneState
-from rules.rulefile.model import Rule, TrafficFailover
-from rules.rulefile.route_fleet import of_object
+from rules.rulefile.model import Rule
 
 
 class GroupStatus(StrEnum):
@@ -53,7 +54,7 @@ class Summary:
     since: datetime | None
     """Since when; None: nothing has happened yet."""
     ends_at: datetime | None
-    """When it changes by itself, if nothing else does before; None: not known."""
+    """Time at which it changes without a new fact; None: not known."""
     detail: str
 
 
@@ -133,7 +134,7 @@ def route_of(group: Group) -> RouteState | None:
 
 
 def failover_of(group: Group) -> FailoverState:
-    """How the traffic of the group's route goes away and comes back: empty of a group that has none."""
+    """Progress of the traffic failover of a group's route; empty for other groups."""
     state = group.state
     return (state.failover if isinstance(state, TrafficState) else None) or FailoverState()
 
@@ -148,7 +149,7 @@ def standing_weights(group: Group) -> Mapping[str, int]:
 
 
 def is_failed_over(group: Group, rule: Rule | None = None) -> bool:
-    """Whether something has been taken away from where it belongs, and is not back: never in a dry run.
+    """True if traffic, a workload or a zone has been moved away and is not back; never in a dry run.
 
     A route: its primary has no weight, another has. A workload is leaving a cluster, or has; a cluster has taints of
     the rule; a zone is isolated, or on its way. `rule`: None where it is not known, so that the route has to say which

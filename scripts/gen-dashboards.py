@@ -117,7 +117,7 @@ DASHBOARDS = {
 
 
 def metrics() -> dict[str, Metric]:
-    """All metrics of a reactor by name: of a counter without `_total`."""
+    """Metrics of a reactor by name: of a counter without `_total`."""
     return {metric.name: metric for metric in telemetry.REGISTRY.collect()}
 
 
@@ -165,7 +165,7 @@ def panel_json(number: int, place: Mapping[str, int], metric: Metric, panel: Pan
 
 
 def variables(of_a_rule: bool) -> list[dict[str, Any]]:
-    """What the reader chooses: the data source, the job that scrapes the reactors, and a rule."""
+    """Variables that the reader chooses: the data source, the job that scrapes the reactors, and a rule."""
     source = {"type": "prometheus", "uid": "${datasource}"}
     asked = [("job", "label_values(reactor_build_info, job)", False)]
     asked += [("rule", 'label_values(reactor_rule_state{job="$job"}, rule)', True)] if of_a_rule else []

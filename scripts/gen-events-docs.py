@@ -56,9 +56,9 @@ class Channel:
     messages: tuple[type[Message], ...]
     summary: str
     plain: str = ""
-    """What travels where it is no CloudEvent."""
+    """Content where it is no CloudEvent."""
     sends: bool = False
-    """Whether the reactor says this to others (or to itself), rather than being told."""
+    """True if the reactor sends this to others (or to itself), rather than being told."""
 
     @property
     def address(self) -> str:

@@ -28,7 +28,7 @@ from bus.envelope import decode
 from rules.catalog import KINDS
 from rules.core.group import VERSION, Group
 from rules.engine.decide import Decision
-from rules.engine.group_codec import dump, unpacked
+from rules.engine.group_codec import dump_group, unpacked
 from rules.rehearsal import simulation
 from rules.rehearsal.testing import suite_loader, tester
 from tests.golden_files import value_paths
@@ -55,12 +55,12 @@ def main() -> None:
     kept: dict[str, list[Any]] = {}
     seen: dict[str, set[str]] = {}
     for kind, group in _groups():
-        stored = json.loads(unpacked(dump(group)))
+        stored = json.loads(unpacked(dump_group(group)))
         if new := set(value_paths(stored)) - seen.setdefault(kind, set()):
             seen[kind] |= new
             kept.setdefault(kind, []).append(stored)
     for kind, state in STATES.items():
-        kept.setdefault(kind, []).append(json.loads(unpacked(dump(filled(Group[state])))))  # type: ignore[valid-type]
+        kept.setdefault(kind, []).append(json.loads(unpacked(dump_group(filled(Group[state])))))  # type: ignore[valid-type]
     for kind, groups in kept.items():
         path = folder / f"{kind}{suffix and '-' + suffix}.json"
         if not path.exists():
@@ -88,7 +88,9 @@ def _groups() -> Iterator[tuple[str, Group]]:
 
     simulation.GroupStore = Watched  # type: ignore[misc]
     for path in sorted(LIBRARY.glob("*_test.yaml")):
-        suite = suite_loader.load(path.read_text("utf-8"), path.name, lambda name: (LIBRARY / name).read_text("utf-8"))
+        suite = suite_loader.load_suite(
+            path.read_text("utf-8"), path.name, lambda name: (LIBRARY / name).read_text("utf-8")
+        )
         for _ in tester.run(suite):
             yield from found
             found.clear()

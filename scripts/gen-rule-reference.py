@@ -73,15 +73,15 @@ PLAIN = {
     "leasesExpired": "By zone, the share of its nodes whose Leases have run out.",
     "apiReachable": "Whether the API server answers.",
 }  # fmt: skip
-"""For keys of test files that say in the models what they are by their name and type alone: of one model, or of any.
-Keys of rule files have a docstring in their model, which is also their description in the JSON Schema."""
+"""Descriptions of keys of test files whose models say what they are by their name and type alone: of one model, or of
+any. Keys of rule files have a docstring in their model, which is also their description in the JSON Schema."""
 REASONS = (Because.__name__, Held.__name__)
 Schema = Mapping[str, Any]
 
 
 @cache
 def definitions() -> Mapping[str, Schema]:
-    """All models' schemas, by name."""
+    """Schemas of all models, by name."""
     found: dict[str, Schema] = {"FileGuard": loader.schema()["properties"]["guards"]["items"]}
     for name, schema in (*loader.schema()["$defs"].items(), *testfile.schema()["$defs"].items()):
         if found.setdefault(name, schema) != schema:

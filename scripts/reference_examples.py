@@ -19,7 +19,7 @@ FOLDER = ROOT / "docs" / "examples" / "keys"
 LONGEST = 72
 """Characters of an example in a table. A longer one is shown in its file only."""
 SETTINGS = "reactor"
-"""How names of settings files begin."""
+"""First part of the names of settings files."""
 Found = dict[tuple[str, str], list[Any]]
 """Values by model and key."""
 
@@ -30,12 +30,12 @@ def files() -> list[Path]:
 
 
 def is_test(path: Path) -> bool:
-    """Whether it is a rule test."""
+    """True if it is a rule test."""
     return path.stem.endswith("_test")
 
 
 def is_settings(path: Path) -> bool:
-    """Whether it is a settings file."""
+    """True if it is a settings file."""
     return path.stem.startswith(SETTINGS)
 
 
@@ -57,7 +57,7 @@ def in_a_line(value: Any) -> str:
 
 @cache
 def found() -> Found:
-    """All values of all files, by the model that has read them."""
+    """Values of all files, by the model that has read them."""
     out: Found = {}
     for path in files():
         text = path.read_text("utf-8")
@@ -71,10 +71,10 @@ def _read(path: Path, text: str) -> Iterator[tuple[Any, Any]]:
     if is_settings(path):
         yield settings.load(path), raw
     elif is_test(path):
-        suite = tester.load(text, path.name, lambda name: (FOLDER / name).read_text("utf-8"))
+        suite = tester.load_suite(text, path.name, lambda name: (FOLDER / name).read_text("utf-8"))
         yield suite.tests, raw["tests"]
     else:
-        loaded = loader.load([(path.name, text)])
+        loaded = loader.load_rules([(path.name, text)])
         yield from ((getattr(loaded, part), raw.get(part, [])) for part in ("rules", "sources", "guards"))
 
 

@@ -10,7 +10,7 @@ Schema = Mapping[str, Any]
 HEAD = "| key | type | default | example | meaning |\n| --- | --- | --- | --- | --- |"
 """The first lines of each table."""
 UNITS = {"seconds": "seconds", "bytes": "bytes", "percent": "percent", "persecond": "per second"}
-"""What a number's name ends with, and its unit."""
+"""Endings of the names of numbers, and their units."""
 
 
 def row(key: str, of_type: str, default: str, example: str, meaning: str) -> str:

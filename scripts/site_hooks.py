@@ -1,4 +1,4 @@
-"""What mkdocs does besides with docs/: its order from docs/index.md, links to the code, and llms.txt for machines.
+"""Hooks of mkdocs: its order from docs/index.md, links to the code, and llms.txt for machines.
 
 mkdocs.yml names this file under `hooks`; mkdocs calls the functions whose names it knows.
 """

@@ -24,7 +24,7 @@ from scripts.soak_load import ROUTES, RULES, Load
 from scripts.soak_verdict import COLUMNS, UNREAD_MAX, Minute, trends, verdict
 
 LOOKS = 6
-"""How often a minute memory and descriptors are read; the table has the mean and the most."""
+"""Reads of memory and descriptors in a minute; the table has the mean and the most."""
 MORE_LOOKS = 2
 BETWEEN_SECONDS = 1.7
 

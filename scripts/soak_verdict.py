@@ -1,4 +1,4 @@
-"""What a soak measured, and whether it grows: the linear trend of each figure after the warm-up."""
+"""Verdict on a soak: the linear trend of each figure after the warm-up, and whether it grows."""
 
 from __future__ import annotations
 
@@ -51,13 +51,13 @@ class Minute:
 
 @dataclass(frozen=True, slots=True)
 class Trend:
-    """How one figure went after the warm-up."""
+    """Trend of one figure after the warm-up."""
 
     name: str
     mean: float
     per_hour: float
     growth: float
-    """What the trend adds over the stretch that was looked at."""
+    """Growth by the trend over the stretch that was looked at."""
     grows: bool
     judged: bool = True
 

@@ -28,7 +28,7 @@ PATIENCE = 60.0
 ASK_SECONDS = 0.1
 """Each question wakes the driver, the browser and the page, while the reactor beside them works."""
 _UNSURE = re.compile(r"""(querySelector|getElementById)\(('[^']*'|"[^"]*"|`[^`]*`)\)\.""")
-"""What fails on a page that is not drawn yet, such as `document.querySelector('h1').textContent`."""
+"""Pattern of a call that fails on a page that is not drawn yet, such as `document.querySelector('h1').textContent`."""
 # --no-sandbox: root has none. The rest: no test may depend on what a browser asks for by itself.
 FLAGS = ("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
          "--disable-background-networking", "--disable-component-update", "--disable-sync")  # fmt: skip

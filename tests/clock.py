@@ -17,7 +17,7 @@ START = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 class HandClock(Clock):
-    """A clock that stands where it is put; whoever sleeps lets it jump there."""
+    """A clock that keeps the time it is set to; a call of `sleep` moves it to the end of the sleep at once."""
 
     def __init__(self, seconds: float = 0.0, *, start: datetime = START) -> None:
         self.seconds = seconds

@@ -1,4 +1,4 @@
-"""What holds for all tests."""
+"""Settings and fixtures of all tests."""
 
 from __future__ import annotations
 
@@ -30,12 +30,14 @@ LONGEST = (
 )  # fmt: skip
 """Files of tests/e2e in which one test alone takes up to two minutes."""
 _RANK = {TESTS / "e2e" / f"{name}.py": place for place, name in enumerate(LONGEST)}
+# It waits for a package index for minutes: begun last, `make prove` waited for this test alone.
+_RANK[TESTS / "integration" / "test_sbom.py"] = -1
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Iterator[None]:
-    """What is imported and collected stays to the end: to look through it again and again for garbage took two fifths
-    of the time that it takes, in each worker."""
+    """Collect without the garbage collector: collected items stay to the end, and searching them again took two fifths
+    of the time in each worker."""
     gc.disable()
     try:
         return (yield)

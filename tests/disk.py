@@ -14,7 +14,7 @@ SMALL_BYTES = 48 << 20
 
 
 def lacks() -> str:
-    """Why no small disk can be had here; empty: it can."""
+    """Reason why no small disk can be mounted here; empty: it can."""
     if not sys.platform.startswith("linux") or shutil.which("mount") is None:
         return "no mount on this system"
     if os.geteuid() != 0:

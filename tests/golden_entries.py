@@ -1,5 +1,5 @@
-"""What has golden files in tests/golden/entries: each kind of entry of a key-value bucket but groups (golden/groups),
-and the marker of a partition's owner, which is a message of a stream.
+"""Entries with golden files in tests/golden/entries: each kind of entry of a key-value bucket but groups
+(golden/groups), and the marker of a partition's owner, which is a message of a stream.
 
 An entry is written and read by the code that does so in a running reactor, so a golden file holds its key, too.
 """
@@ -63,10 +63,10 @@ class EntryForm:
     read: Callable[[MemoryBus], Awaitable[Any]]
     """Read that example, as the product does."""
     expected: Any
-    """What `read` gives."""
+    """Value that `read` gives."""
     write_again: Callable[[MemoryBus], Awaitable[Any]] | None = None
-    """Read an entry that is there and write it again, changed, as the product does. None: nobody does so: what was
-    read is only read, and a new entry comes whole in its place."""
+    """Read an entry that is there and write it again, changed, as the product does. None: the product never does so:
+    what was read is only read, and a new entry comes whole in its place."""
     knows_all: bool = False
     """An entry with a key that this release does not know is refused, and stays as it is."""
 

@@ -1,4 +1,4 @@
-"""What has golden files in tests/golden: shared by the scripts that write them and the tests that read them."""
+"""Registry of golden files in tests/golden: shared by the scripts that write them and the tests that read them."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def simulated(name: str) -> str:
     each action is Done at once.
     """
     text = (LIBRARY / f"{name}_test.yaml").read_text("utf-8")
-    suite = suite_loader.load(text, f"{name}_test.yaml", lambda file: (LIBRARY / file).read_text("utf-8"))
+    suite = suite_loader.load_suite(text, f"{name}_test.yaml", lambda file: (LIBRARY / file).read_text("utf-8"))
     return "".join(f"{line}\n" for test in suite.tests for line in (f"# {test.name}", *_lines(suite, test)))
 
 

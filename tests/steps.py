@@ -1,4 +1,4 @@
-"""How much of a processor each step of the event loop takes."""
+"""Processor time of each step of the event loop."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def steps_measured() -> Iterator[list[float]]:
 
 
 def step_limit() -> float:
-    """What a step may take on this machine, as fast as it is now."""
+    """Longest time of a step on this machine, as fast as it is now."""
     return LIMIT_SECONDS * max(1.0, max(_unit() for _ in range(5)) / UNIT_SECONDS)
 
 

@@ -1,4 +1,4 @@
-"""Which versions of Python and of real servers a run of tests has: they stand in its junit report."""
+"""Versions of Python and of real servers in a run of tests, for its junit report."""
 
 from __future__ import annotations
 

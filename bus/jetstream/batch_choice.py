@@ -1,4 +1,4 @@
-"""Whether many messages of a stream cost less as one batch: by what both ways took lately.
+"""Chooses if many messages of a stream are published as one batch, by what both ways took lately.
 
 A server that syncs each message (`sync_interval: always`) writes a batch to its disk once: 64 messages take a tenth of
 the time. One that syncs every two minutes takes four times as long for a batch, as it is put together on the disk. No
@@ -10,21 +10,21 @@ from __future__ import annotations
 BATCH_MIN = 16
 """Fewer messages cost as much as a batch as they do by themselves, also where each is synced."""
 AGAIN = 128
-"""Once in so many rounds the way that took longer is tried again: the server may be another one."""
+"""Rounds after which the way that took longer is tried again: the server may be another one."""
 SHARE = 0.25
-"""Of the newest round in what a way is thought to take."""
+"""Weight of the newest round in the average time of a way."""
 
 
 class BatchChoice:
-    """What to do with the next round of one stream."""
+    """Choice for the next round of one stream."""
 
     def __init__(self) -> None:
         self._seconds: dict[bool, float] = {}
-        """What a message takes, as part of a batch and by itself."""
+        """Seconds per message, as part of a batch (True) and by itself (False)."""
         self._rounds = 0
 
     def next(self) -> bool:
-        """Whether the next round is to be a batch."""
+        """True if the next round is to be a batch."""
         self._rounds += 1
         if len(self._seconds) < 2:
             return True not in self._seconds

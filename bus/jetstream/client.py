@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from typing import Any
 from urllib.parse import ParseResult
 
@@ -52,13 +53,20 @@ class PromptTransport(TcpTransport):
             if not self._leaving():
                 raise
 
+    async def wait_closed(self) -> None:
+        """Wait until the connection is closed, at most LEAVE_SECONDS: a stream whose TLS handshake was broken off never
+        learns that it is."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(LEAVE_SECONDS):
+                await super().wait_closed()  # type: ignore[no-untyped-call]  # nats-py has none there
+
     def abort(self) -> None:
         """End it at once. Tasks that wait for it go on."""
         if self._io_writer is not None:
             self._io_writer.transport.abort()
 
     def __bool__(self) -> bool:
-        """Always: nats-py would take one of its own in the place of one that was not connected yet."""
+        """True, always: nats-py would take one of its own in the place of one that was not connected yet."""
         return True
 
 
@@ -70,7 +78,7 @@ class FailFastClient(Client):
         super().__init__()
         self._renewed = renewed
         self._sinks: dict[int, Sink] = {}
-        """By the id of their subscription."""
+        """Sinks by the id of their subscription."""
         self._ps = DirectParser(self, self._sinks)
         self.leaving = False
         """True from the moment at which we ourselves hang up."""
@@ -136,7 +144,8 @@ class FailFastClient(Client):
             raise
 
     async def _process_info(self, info: dict[str, Any], initial_connection: bool = False) -> None:
-        """Before we say who we are: where TLS was asked for, nothing goes out in plain text."""
+        """Check, before we identify ourselves, that TLS is used where it was asked for: nothing goes out in plain
+        text."""
         scheme = self._current_server.uri.scheme if self._current_server is not None else ""
         wanted = scheme == "tls" or ("tls" in self.options and scheme not in WEBSOCKET)  # wss is encrypted already
         if initial_connection and wanted:

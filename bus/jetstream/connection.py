@@ -48,7 +48,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Credentials:
-    """Who we are for the server. At most one of creds_file, nkey_seed_file, and user with password."""
+    """Credentials for the server. At most one of creds_file, nkey_seed_file, and user with password."""
 
     creds_file: Path | None = None
     """JWT and seed, as `nsc` writes them."""
@@ -60,7 +60,7 @@ class Credentials:
     password_file: Path | None = None
     """Read before each login."""
     inbox_prefix: str | None = None
-    """Of the inboxes that answers come to; permissions are for this one. Default: that of the URL's user."""
+    """Prefix of the inboxes that answers come to; permissions are for this one. Default: that of the URL's user."""
 
     def options(self) -> dict[str, Any]:
         """Give nats-py's own names. Raises ValueError where a library for nkeys is missing."""
@@ -75,7 +75,7 @@ class Credentials:
         return {name: value for name, value in given.items() if value is not None}
 
     def renewed(self) -> dict[str, Any]:
-        """What may have changed since the last login, as `options`; what cannot be read stays as it was."""
+        """Options that may have changed since the last login; what cannot be read stays as it was."""
         found: dict[str, Any] = {"tls": self.tls()} if self.tls is not None else {}
         if self.password_file is not None:
             try:
@@ -94,32 +94,34 @@ class ApiError(Unavailable):
 
 
 class Connection:
-    """What all parts of the adapter share."""
+    """Connection that all parts of the adapter share."""
 
     def __init__(self, client: FailFastClient, *, timeout: timedelta) -> None:
         self.client = client
         self.timeout = timeout.total_seconds()
         """Seconds that one request may take."""
         self.user = ANYBODY
-        """Who we are for the server: the token behind `_INBOX_` of our inboxes."""
+        """Our user for the server: the token behind `_INBOX_` of our inboxes."""
         self.read_only = False
         """Make no consumers, and write nothing but what is published: for users who may only look."""
         self.up = asyncio.Event()
         self.closed = asyncio.Event()
         """Set once the connection has ended for good: the process should end too, and be started again."""
         self.losses = 0
-        """How often the connection was lost: what was asked of the server before may be forgotten."""
+        """Number of times that the connection was lost: what was asked of the server before may be forgotten."""
         self.errors: dict[str, str] = {}
-        """What went wrong since the last success, each thing once: its repr and its text. At most KEPT_MAX."""
+        """Errors since the last success, each once: its repr and its text. At most KEPT_MAX."""
         self.denied: set[str] = set()
         """Subjects, in lower case, on which the server has lately not let us publish. At most KEPT_MAX."""
         self.unstored: dict[str, float] = {}
-        """Where the server answers and does not store, as the first two tokens of subjects: when it last did not."""
+        """Time at which the server last answered without storing, by the first two tokens of subjects."""
         self.stalled: dict[str, str] = {}
         """Readings that got nothing although more was stored, until a look finds them right: stream and subject, and
         what to tell people."""
         self.on_foreign: Callable[[str, str], None] = _ignored
         """Called with a stream and a subject for each message that another client pushed into a reading of ours."""
+        self.on_unserved: Callable[[], None] = lambda: None
+        """Called for each request for work that the server answered by: there is no such queue, or none to serve it."""
         self.readings = ReadingWatch(self.api)
         self._wakers: set[Callable[[], None]] = set()
 

@@ -38,7 +38,7 @@ class InFlightLimit:
             raise
 
     def release(self, count: int) -> None:
-        """So many messages are answered, or given up."""
+        """Note that `count` messages are answered, or given up."""
         self._unanswered -= count
         self._go_on()
 

@@ -1,4 +1,4 @@
-"""What JetStream's messages say beside their body: the metadata in the reply subject, the status in the headers."""
+"""Reads the metadata of JetStream's messages: the reply subject, and the status in the headers."""
 
 from __future__ import annotations
 
@@ -31,9 +31,10 @@ class JetStreamDelivery(Delivery):
     number: int = 0
     """Among all that its consumer delivered: without gaps if none was lost."""
     removed: bool = False
-    """In a bucket: not a value but the mark of a key that was removed."""
+    """In a bucket: True if this is not a value but the mark of a key that was removed."""
     published: bool = True
-    """In a bucket: that one of us has written it. False: it is an answer of the server, which a user has sent here."""
+    """In a bucket: True if one of us has written it. False: it is an answer of the server, which a user has sent
+    here."""
 
 
 def stored(message: Msg) -> JetStreamDelivery:
@@ -58,12 +59,12 @@ def stored(message: Msg) -> JetStreamDelivery:
 
 
 def is_published(headers: Container[str]) -> bool:
-    """Whether what has these headers was written to a bucket by one of us."""
+    """True if a message with these headers was written to a bucket by one of us."""
     return MESSAGE_ID in headers and RELAYED not in headers
 
 
 def foreign(message: Msg, stream: str, consumer: str) -> bool:
-    """Whether this did not come from the consumer, but was published to its inbox by another client.
+    """True if this did not come from the consumer, but was published to its inbox by another client.
 
     What JetStream delivers bears the subject under which it is stored, and says its stream and consumer in its reply.
     """

@@ -47,7 +47,7 @@ class JetStreamBus:
         self._prompt = Publisher(connection, patience=timedelta(seconds=connection.timeout))
         self._asking: dict[str, asyncio.Lock] = {}
         self._extents: dict[str, tuple[float, StreamBounds | Unavailable]] = {}
-        """By stream: the result of the latest question about its extent, and when it was asked (event loop's clock)."""
+        """Result of the latest question about the extent of each stream, and its time (event loop's clock)."""
 
     @classmethod
     @asynccontextmanager
@@ -79,13 +79,8 @@ class JetStreamBus:
 
     @property
     def user(self) -> str:
-        """Who we are for the server, as our inboxes say it."""
+        """Our user for the server, as our inboxes name it."""
         return self.connection.user
-
-    @property
-    def closed(self) -> asyncio.Event:
-        """Set once the connection has ended for good; then the process should end, to be started again."""
-        return self.connection.closed
 
     async def publish(self, message: Outgoing) -> int:
         """Store one message and give its sequence. Raises Refused, Unavailable, Malformed."""

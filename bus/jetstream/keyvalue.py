@@ -47,7 +47,7 @@ class KeyValueStore:
         return KeyValueEntry(key, newest.body, newest.sequence, newest.stored_at)
 
     async def written_at(self, key: str) -> datetime:
-        """When the key was last written, by the server's clock. Raises KeyNotFound, Unavailable."""
+        """Time at which the key was last written, by the server's clock. Raises KeyNotFound, Unavailable."""
         newest = await last(self._connection, self._stream, self._prefix + key)
         if newest.removed:
             raise KeyNotFound(key)
@@ -162,5 +162,5 @@ class KeyValueStore:
 
 
 def _in(time: timedelta) -> float:
-    """That moment on the event loop's clock."""
+    """The moment `time` from now on the event loop's clock."""
     return asyncio.get_running_loop().time() + time.total_seconds()

@@ -23,12 +23,12 @@ class Last:
     body: bytes = b""
     headers: str = ""
     stored_at: datetime = _NEVER
-    """By the server's clock."""
+    """Time of storing, by the server's clock."""
     subject: str = ""
 
     @property
     def removed(self) -> bool:
-        """In a bucket: whether the key holds nothing that one of us has written."""
+        """In a bucket: True if the key holds nothing that one of us has written."""
         return not is_published(self.headers) or any(name in self.headers for name in REMOVED)
 
     def settle(self, post: PendingPublish, refused: Refused) -> int | Refused:

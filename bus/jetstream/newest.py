@@ -1,4 +1,4 @@
-"""What was said last under each of many subjects: read once; the caller begins again where that is disturbed."""
+"""Newest message under each of many subjects: read once; the caller begins again where that is disturbed."""
 
 from __future__ import annotations
 

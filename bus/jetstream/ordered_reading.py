@@ -38,7 +38,7 @@ class OrderedReading:
         self._bell = asyncio.Event()
         self._consumer: PushConsumer | None = None
         self._sound = False
-        """Whether a look has found that all that is stored has come."""
+        """True if a look has found that all that is stored has come."""
 
     async def __aenter__(self) -> OrderedReading:
         """Raises Unavailable where there is no such stream or no answer, StreamRecreated where it ends before us."""
@@ -79,7 +79,7 @@ class OrderedReading:
 
     @property
     def unread(self) -> int:
-        """How many messages are stored and were not given out, by what its consumer last said; 0: there is none."""
+        """Number of messages that are stored and were not given out, as its consumer last said; 0: there is none."""
         return self._consumer.unread if self._consumer is not None else 0
 
     @property
@@ -88,7 +88,7 @@ class OrderedReading:
         return self._after
 
     async def newest(self) -> int:
-        """What we heard is not enough: the newest message may be stored and not yet here.
+        """Sequence of the newest message that is stored: it may not have come yet.
 
         Raises Unavailable, StreamRecreated.
         """
@@ -107,12 +107,12 @@ class OrderedReading:
 
     @property
     def silent_at(self) -> float | None:
-        """When its consumer counts as silent; None: there is none, and `next` makes another."""
+        """Time at which its consumer counts as silent; None: there is none, and `next` makes another."""
         return None if self._consumer is None or not self._connection.up.is_set() else self._consumer.silent_at
 
     @property
     def doubtful(self) -> bool:
-        """Whether it is not known yet that its consumer gives what is stored, or more is to come by its own word."""
+        """True until it is known that its consumer gives what is stored, and while more is to come by its own word."""
         return not self._sound or self._consumer is None or not self._consumer.drained
 
     def came(self, after: int) -> Set[int]:
@@ -153,7 +153,8 @@ class OrderedReading:
         return newest if newest > reached else 0
 
     async def _still_missing(self, consumer: PushConsumer | None, reached: int) -> bool:
-        """What was just stored is on its way, and what waits for us to take it is no fault of the server."""
+        """True if messages are still missing after a grace. What was just stored is on its way, and what waits for us
+        to take it is no fault of the server."""
         await asyncio.sleep(reading_watch.GRACE_SECONDS)
         same = consumer is not None and consumer is self._consumer and consumer.intact() and not consumer.buffer
         return same and self._reached == reached and await self._missing(reached) > 0
@@ -190,9 +191,10 @@ class OrderedReading:
 
     async def _check_stream(self) -> None:
         """Raises StreamRecreated where our position is of a stream before: its sequences began again."""
+        before = self._after  # what is given out while the answer comes may be stored behind the end that it says
         info = await self._connection.api(f"STREAM.INFO.{self.stream}", {})
         if self._created not in ("", info["created"]):
             raise StreamRecreated(f"{self.stream} was created again at {info['created']}: {self._after} is not of it")
-        if (end := info["state"]["last_seq"]) < self._after:
-            raise StreamRecreated(f"{self.stream} ends at {end}, and was read up to {self._after}: it lost messages")
+        if (end := info["state"]["last_seq"]) < before:
+            raise StreamRecreated(f"{self.stream} ends at {end}, and was read up to {before}: it lost messages")
         self._created = info["created"]

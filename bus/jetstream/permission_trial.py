@@ -1,4 +1,4 @@
-"""Whether this user may do what the product does, tried out without leaving a trace.
+"""Tries the permissions of this user, without leaving anything stored.
 
 A message for a stream is sent with an expectation that cannot hold, so that the server answers and stores nothing. What
 is not permitted the server tells before it answers the next ping.
@@ -63,6 +63,7 @@ async def missing(bus: JetStreamBus) -> Sequence[str]:
 
 
 async def _try(bus: JetStreamBus, subject: str) -> None:
-    """No answer: not permitted, which the server tells by itself, or no such stream, which others find."""
+    """Send a request that cannot hold. No answer: not permitted, which the server tells by itself, or no such stream,
+    which others find."""
     with suppress(NoRespondersError, NatsTimeoutError, TimeoutError):
         await bus.connection.client.request(subject, b"", timeout=WAIT.total_seconds(), headers=dict(NEVER))

@@ -24,14 +24,14 @@ NO_CONSUMER = 10014
 NO_PEERS = 10005  # no suitable peers for placement: there are too few servers, or they have not joined yet
 NOT_SO_MANY = (NO_PEERS, 10074)  # replicas > 1 on a server without a cluster
 FIXED = ("subjects", "retention", "storage", "max_msgs_per_subject")
-"""What decides how messages are kept. With anything else there the product would lose some."""
+"""Keys of a stream that decide how messages are kept. With other values the product would lose some."""
 KEPT_UP = ("discard", "allow_direct", "allow_rollup_hdrs", "allow_msg_ttl", "allow_atomic", "deny_delete", "deny_purge")
-"""What is set in a stream that is there already."""
+"""Keys that are updated in a stream that is there already."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProvisioningStep:
-    """What is to be done for one stream, bucket or queue."""
+    """Change of one stream, bucket or queue."""
 
     name: str
     """`REACTOR_FACTS`, `KV_reactor_groups`, `REACTOR_INBOX > routers`."""
@@ -39,9 +39,9 @@ class ProvisioningStep:
     changes: Mapping[str, tuple[Any, Any]] = field(default_factory=dict)
     """Key to what is there and what is needed."""
     wrong: str = ""
-    """Why what is there cannot be used; empty: it can."""
+    """Reason why the one that is there cannot be used; empty: it can."""
     request: tuple[str, Mapping[str, Any]] | None = None
-    """What the server is asked for; None: nothing."""
+    """Request to the server; None: none is needed."""
 
     def __str__(self) -> str:
         if self.wrong:
@@ -80,7 +80,7 @@ async def _ask(connection: Connection, api: str, request: Mapping[str, Any]) -> 
 
 
 async def plan(bus: JetStreamBus, *, replicas: int = 1) -> Sequence[ProvisioningStep]:
-    """What `provision` would do, in its order. Raises Unavailable."""
+    """Steps that `provision` would take, in its order. Raises Unavailable."""
     connection = bus.connection
     streams = [await _stream(connection, _stream_config(stream, replicas)) for stream in topology.STREAMS]
     buckets = [await _stream(connection, _bucket_config(bucket, replicas)) for bucket in topology.BUCKETS]
@@ -172,7 +172,7 @@ def _update(
 
 
 def _other(there: dict[str, Any], wanted: dict[str, Any], keys: tuple[str, ...]) -> str:
-    """Why it cannot be used; empty: it can."""
+    """Reason why it cannot be used; empty: it can."""
     for key in keys:
         if _plain(there.get(key)) != _plain(wanted[key]):
             return (
@@ -209,7 +209,7 @@ def _bucket_config(bucket: Bucket, replicas: int) -> dict[str, Any]:
 
 
 def _config(name: str, subjects: list[str], why: str, replicas: int, **more: Any) -> dict[str, Any]:
-    """Whatever differs from stream to stream is in `more`; the rest is the same for all."""
+    """Configuration of a stream. `more`: the keys in which streams differ."""
     return {
         "name": name, "subjects": subjects, "description": f"alert-reactor: {why}", "storage": "file",
         "retention": "limits", "num_replicas": replicas, "max_age": 0, "max_msgs": -1, "max_consumers": -1,

@@ -66,10 +66,10 @@ class _Round:
     inbox: str
     """The answer to each message comes there, under its index."""
     losses: int
-    """How often the connection was lost before."""
+    """Number of times that the connection was lost before."""
     answers: dict[int, Msg] = field(default_factory=dict)
     limit: asyncio.Timeout | None = None
-    """Until when there has to be an answer, to one of these or to what was sent before them."""
+    """Timeout within which an answer has to come, to one of these or to what was sent before them."""
 
 
 class Publisher:
@@ -81,7 +81,7 @@ class Publisher:
         self._prefix = connection.client.new_inbox()
         self._rounds: dict[str, _Round] = {}
         self._heard_at: dict[str, float] = defaultdict(float)
-        """When answers of a stream last moved limits on."""
+        """Time at which answers of a stream last moved limits on."""
         self._in_flight: dict[str, InFlightLimit] = defaultdict(partial(InFlightLimit, UNANSWERED_MAX))
         self._count = self._ids = 0
         self._choices: dict[str, BatchChoice] = defaultdict(BatchChoice)
@@ -135,12 +135,12 @@ class Publisher:
         size = sum(len(post.body) + HEADERS_BYTES for post in posts)
         if len(posts) > ROUND_MESSAGES_MAX or size > ROUND_BYTES_MAX or _root(posts[0]) in self._no_batches:
             return None
-        return await self._limited(posts, self._stored_together)
+        return await self._send_within_limit(posts, self._stored_together)
 
     async def _send_chunk(self, posts: Sequence[PendingPublish]) -> list[int | Refused]:
-        return await self._limited(posts, self._stored)
+        return await self._send_within_limit(posts, self._stored)
 
-    async def _limited(
+    async def _send_within_limit(
         self, posts: Sequence[PendingPublish], send: Callable[[Sequence[PendingPublish]], Awaitable[Result]]
     ) -> Result:
         limit = self._in_flight[_root(posts[0])]
@@ -196,7 +196,8 @@ class Publisher:
         raise self._unconfirmed(posts, len(posts), why)
 
     def _verdict_on_batch(self, answer: Msg, posts: Sequence[PendingPublish]) -> int | Refused | None:
-        """None: not as a batch, or not now: some of it may go by itself, as where a queue is nearly full."""
+        """Sequence of a batch, or Refused; None: not as a batch, or not now: some of it may go by itself, as where a
+        queue is nearly full."""
         try:
             verdict = _verdict(answer)
         except Malformed:
@@ -263,7 +264,7 @@ class Publisher:
         current = self._rounds.get(name)
         if current is None:
             return  # an answer to a round that was given up; its next round is answered too
-        self._heard(current)
+        self._extend_rounds(current)
         current.answers[int(index)] = message
         current.open.discard(int(index))
         if not current.open and not current.done.done():
@@ -277,7 +278,7 @@ class Publisher:
             if (lost or self._denied(current.posts, current.open)) and not current.done.done():
                 current.done.set_result(None)
 
-    def _heard(self, current: _Round) -> None:
+    def _extend_rounds(self, current: _Round) -> None:
         """A stream answers in order. While it does, what was sent later is on its way: it has as long again."""
         now, root = asyncio.get_running_loop().time(), _root(current.posts[0])
         if now < self._heard_at[root] + HEARD_SECONDS:
@@ -291,7 +292,7 @@ class Publisher:
 
 
 def _may_be_batch(posts: Sequence[PendingPublish]) -> bool:
-    """Whether they may be one batch, and are so many that it pays. Only the first may name what another subject has."""
+    """True if they may be one batch, and are so many that it pays. Only the first may name what another subject has."""
     return (
         len(posts) >= BATCH_MIN
         and len({_root(post) for post in posts}) == 1

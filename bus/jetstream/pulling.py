@@ -124,14 +124,14 @@ class PullWork:
         subject = f"$JS.API.CONSUMER.MSG.NEXT.{self._queue.stream}.{self._queue.name}"
         await client.publish(subject, json.dumps(request).encode(), self._inbox.subject)
         self._asked += room
-        self._heard()
+        self._note_answer()
 
     async def _hang_up(self) -> None:
         inbox, self._inbox, self._asked = self._inbox, None, 0
         if inbox is not None:
             with suppress(Error):  # the connection has ended, and the subscription with it
                 await inbox.unsubscribe()
-        self._heard()
+        self._note_answer()
 
     async def _drain(self) -> None:
         """Ask for no more, and take what the server had sent by then: it counts as in our hands."""
@@ -163,7 +163,7 @@ class PullWork:
                 log.info("queue=%s extend=failed error=%s", self._queue.name, error)
 
     def _on_message(self, message: Msg) -> None:
-        self._heard()
+        self._note_answer()
         if code := status(message):
             self._on_status(code, message.headers or {})
         else:
@@ -184,9 +184,10 @@ class PullWork:
         self._asked = max(0, self._asked - int(headers.get("Nats-Pending-Messages", self._asked)))
         if code != "408":  # not its time: no leader, a consumer that is not there yet
             self._not_before = asyncio.get_running_loop().time() + PAUSE_SECONDS
+            self._connection.on_unserved()
             log.info("queue=%s pull=refused status=%s why=%s", self._queue.name, code, headers.get("Description", ""))
 
-    def _heard(self) -> None:
+    def _note_answer(self) -> None:
         self._silent_at = asyncio.get_running_loop().time() + SILENCE_SECONDS
 
     def _due(self) -> float:

@@ -74,11 +74,12 @@ class PushConsumer:
 
     @property
     def name(self) -> str:
-        """As the server knows it."""
+        """Name of the consumer on the server."""
         return self._name
 
     def caught_up(self) -> None:
-        """All that is stored has come: the server had counted as pending what was then removed, or replaced."""
+        """Note that all that is stored has come: the server had counted as pending what was then removed, or
+        replaced."""
         self._pending = 0
 
     def came(self, after: int) -> Set[int]:
@@ -101,11 +102,11 @@ class PushConsumer:
 
     @property
     def unread(self) -> int:
-        """How many messages came and were not taken, and how many more the server has, as it last said."""
+        """Number of messages that came and were not taken, plus those that the server still has, as it last said."""
         return len(self.buffer) + (self._pending or 0)
 
     def intact(self) -> bool:
-        """Whether nothing was lost, for all we know."""
+        """True if nothing was lost, for all we know."""
         return (
             not self._broken
             and self._connection.up.is_set()

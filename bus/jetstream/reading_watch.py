@@ -24,19 +24,19 @@ Api = Callable[[str, dict[str, Any]], Awaitable[dict[str, Any]]]
 
 
 class WatchedReading(Protocol):
-    """What it needs to know of a reading."""
+    """The part of a reading that the watch uses."""
 
     stream: str
     subject: str
 
     @property
     def silent_at(self) -> float | None:
-        """When its consumer counts as silent, on the event loop's clock; None: it has none to wait for."""
+        """Time at which its consumer counts as silent, on the event loop's clock; None: it has none to wait for."""
         ...
 
     @property
     def doubtful(self) -> bool:
-        """Whether it has to ask for itself, whatever came to others."""
+        """True if it has to ask for itself, whatever came to others."""
         ...
 
     def came(self, after: int) -> Set[int]:
@@ -56,9 +56,9 @@ class WatchedReading(Protocol):
 class _StreamLook:
     readings: list[WatchedReading] = field(default_factory=list)
     changed: bool = True
-    """Whether readings came or went since they were compared."""
+    """True if readers came or went since they were compared."""
     apart: bool = False
-    """Whether no subject is under the filters of two of them, but for those that have the same one."""
+    """True if no subject is under the filters of two of them, but for those that have the same one."""
     proven: int = 0
     """Up to here nothing is missing."""
     created: str = ""
@@ -80,7 +80,7 @@ class ReadingWatch:
         self._tasks: list[asyncio.Task[None]] = []
 
     def add(self, reading: WatchedReading) -> None:
-        """From now on look after it."""
+        """Watch this reading from now on."""
         stream = self._streams.setdefault(reading.stream, _StreamLook())
         stream.readings.append(reading)
         stream.changed = True
@@ -136,7 +136,7 @@ class ReadingWatch:
 
 
 def _complete(stream: _StreamLook, last: int) -> bool:
-    """Whether each message since the last look has come to all readings of ours that it is for."""
+    """True if each message since the last look has come to all readings of ours that it is for."""
     if last == stream.proven:
         return True
     if not stream.are_apart():
@@ -150,7 +150,7 @@ def _complete(stream: _StreamLook, last: int) -> bool:
 
 
 def _are_apart(one: str, other: str) -> bool:
-    """Whether no subject is under both of these filters."""
+    """True if no subject is under both of these filters."""
     for left, right in zip(one.split("."), other.split("."), strict=False):
         if ">" in (left, right):
             return False

@@ -62,7 +62,7 @@ class ScannedReading:
 
     @property
     def unread(self) -> int:
-        """How many messages more there were at the last look."""
+        """Number of further messages at the last look."""
         return self._pending
 
     @property
@@ -92,7 +92,7 @@ class ScannedReading:
 
 
 def _ended(message: Msg) -> bool:
-    """Whether this ends a batch. Raises Unavailable where the server refuses."""
+    """True if this ends a batch. Raises Unavailable where the server refuses."""
     headers = message.headers or {}
     code = headers.get("Status", "") if "Nats-Sequence" not in headers else ""
     if code and code not in END:

@@ -25,9 +25,10 @@ LINE_MAX = 64 << 10
 """Bytes of a line without an end: more is no NATS server. Its INFO, the longest, has some kilobytes."""
 _END = b"\r\n"
 _PLAIN_HEADERS = b"NATS/1.0\r\n"
-"""How headers without a status begin."""
+"""First bytes of headers without a status."""
 _HEARTBEAT = b"NATS/1.0 100 Idle Heartbeat\r\n"
-"""How the headers of a consumer begin that has nothing to send: of all that comes to a reactor at rest, nearly all."""
+"""First bytes of the headers of a consumer that has nothing to send: of all that comes to a reactor at rest, nearly
+all."""
 _ILLEGAL = re.compile(r"[ \t\r\n]")
 _ONE_LINE = str.maketrans({"\r": " ", "\n": " "})
 
@@ -128,7 +129,7 @@ class _Head(NamedTuple):
     reply: bytes
     header_size: int
     size: int
-    """Of headers and body."""
+    """Bytes of headers and body."""
 
 
 def _head_of(line: bytes) -> _Head:

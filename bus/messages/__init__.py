@@ -65,7 +65,7 @@ from bus.messages.routes import (
 )
 
 Inventory = Route | Cluster | ClusterTaints | Workload | WorkloadCopy | Zones
-"""What exists."""
+"""Objects that exist."""
 TrafficCommand = FailoverTraffic | FailbackTraffic | ReleaseTraffic
 AnyCommand = Pause | Resume | Approve | Reject | IsolateZone | FailbackZone | RetryZone | TrafficCommand
 Fact = Observation | Inventory | AnyCommand | AcquireRequest | AcquireReply | Outcome

@@ -1,4 +1,4 @@
-"""What all messages share, and the words that they are made of."""
+"""Base of all messages, and the types of their fields."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Health(StrEnum):
 
 
 class Mode(StrEnum):
-    """How far a rule may go."""
+    """Mode of a rule: how far it may go."""
 
     ENFORCE = "Enforce"
     DRY_RUN = "DryRun"
@@ -62,14 +62,14 @@ class Message(MessagePart):
 
 
 class Statement(Message):
-    """What a rule says of a cluster, for other rules. It counts while the rule is there and names the cluster."""
+    """Statement of a rule about a cluster, for other rules. It counts while the rule is there and names the cluster."""
 
     cluster: Name
     rule: Name
 
 
 class ActionMessage(Message):
-    """What every action carries. Absolute, idempotent, and refused where a newer generation is known."""
+    """Action. Absolute, idempotent, and refused where a newer generation is known."""
 
     id: ActionId
     """`rule/object/generation`: derived, never random."""
@@ -83,7 +83,7 @@ class ActionMessage(Message):
     detail: Text = ""
     decided_at: AwareDatetime
     proven_at: AwareDatetime | None = None
-    """When the evidence was seen that it rests on, the oldest of it; None: it needs none, or it counts until stale."""
+    """Time at which the oldest part of its evidence was seen; None: it needs none, or it counts until stale."""
     epoch: int = 0
     """Set by the decider that publishes: the fence of its partition."""
 
@@ -93,17 +93,17 @@ class ActionMessage(Message):
 
     @property
     def summary(self) -> str:
-        """What the action does, in one line for people."""
+        """One line for people: the effect of the action."""
         raise NotImplementedError
 
     @property
     def shown(self) -> dict[str, Any]:
-        """What `reactor simulate` prints of it and rule tests expect, by the keys that both use, in this order."""
+        """Content that `reactor simulate` prints and rule tests expect, by the keys that both use, in this order."""
         raise NotImplementedError
 
     @property
     def peers(self) -> frozenset[str]:
-        """Whom carrying it out writes to: clusters by name, `loadBalancer <name>`, `notifier <name>`, `Karmada`.
+        """Peers that it writes to: clusters by name, `loadBalancer <name>`, `notifier <name>`, `Karmada`.
 
         One that does not answer holds up its own actions and no others. Empty: only the bus.
         """

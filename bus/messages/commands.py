@@ -13,11 +13,11 @@ ForSeconds = Annotated[float, Field(gt=0, le=366 * 86_400)]
 
 
 class Command(Message):
-    """What every command carries: a command without a person and a reason is no command."""
+    """Command of a person: without a person and a reason it is no command."""
 
     rule: Name
     by: Name
-    """Who says so, as they say themselves."""
+    """Name of the person, as given by that person."""
     user: Annotated[str, StringConstraints(max_length=43)] = ""
     """The user of the bus who published it: the last token of its subject, which the server's permissions bind."""
     reason: Words
@@ -41,7 +41,7 @@ class Pause(Command):
     type: ClassVar[str] = "dev.alert-reactor.pause.v1"
 
     for_seconds: ForSeconds | None = None
-    """How long, from `observedAt` on; until they are resumed by default."""
+    """Seconds from `observedAt` on for which it lasts; by default until they are resumed."""
 
 
 class Resume(Command):
@@ -53,27 +53,27 @@ class Resume(Command):
 
 
 class Approve(Command):
-    """What a rule in mode Approve asks for, may be done."""
+    """Approval of the action that a rule in mode Approve asks for."""
 
     type: ClassVar[str] = "dev.alert-reactor.approve.v1"
 
     object: ObjectName
-    """Of the action that waits, as its hold names it."""
+    """Object of the action that waits, as its hold names it."""
     request: Annotated[str, StringConstraints(max_length=64)] = ""
     """Fingerprint of what was shown: the yes counts for nothing else. Empty: whatever was asked for last."""
 
 
 class Reject(Command):
-    """What a rule asks a person for, is not to be done, and not to be asked for again for a while."""
+    """Rejection of the action that a rule asks for, and of asking for it again for a while."""
 
     type: ClassVar[str] = "dev.alert-reactor.reject.v1"
 
     object: ObjectName
-    """Of the action that waits, as its hold names it."""
+    """Object of the action that waits, as its hold names it."""
     request: Annotated[str, StringConstraints(max_length=64)] = ""
     """Fingerprint of what was shown: the no counts for nothing else. Empty: whatever was asked for last."""
     for_seconds: ForSeconds = 3600
-    """How long the same is not asked for again, from `observedAt` on."""
+    """Seconds, from `observedAt` on, for which the same is not asked for again."""
 
 
 class FailoverTraffic(Command):
@@ -82,13 +82,13 @@ class FailoverTraffic(Command):
     type: ClassVar[str] = "dev.alert-reactor.failover-traffic.v1"
 
     object: ObjectName | None = None
-    """Which of the rule's routes; all by default."""
+    """Route of the rule; all by default."""
     to: tuple[Name, ...] = ()
     """The services that get it; by default the ready secondaries."""
     for_seconds: ForSeconds | None = None
-    """How long; until it is released by default."""
+    """Seconds for which it lasts; by default until it is released."""
     force: bool = False
-    """Also to what is not Healthy."""
+    """True: also to what is not Healthy."""
 
 
 class FailbackTraffic(Command):
@@ -97,11 +97,11 @@ class FailbackTraffic(Command):
     type: ClassVar[str] = "dev.alert-reactor.failback-traffic.v1"
 
     object: ObjectName | None = None
-    """Which of the rule's routes; all by default."""
+    """Route of the rule; all by default."""
     for_seconds: ForSeconds | None = None
-    """How long; until it is released by default."""
+    """Seconds for which it lasts; by default until it is released."""
     force: bool = False
-    """Also if the primary is not Healthy."""
+    """True: also if the primary is not Healthy."""
 
 
 class ReleaseTraffic(Command):
@@ -110,7 +110,7 @@ class ReleaseTraffic(Command):
     type: ClassVar[str] = "dev.alert-reactor.release-traffic.v1"
 
     object: ObjectName | None = None
-    """Which of the rule's routes; all by default."""
+    """Route of the rule; all by default."""
 
 
 class IsolateZone(Command):
@@ -132,7 +132,7 @@ class FailbackZone(Command):
 
     zone: Name
     force: bool = False
-    """Without proof that the zone is healthy: a person answers for it."""
+    """True: without proof that the zone is healthy, for which a person answers."""
 
 
 class RetryZone(Command):

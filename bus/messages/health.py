@@ -17,9 +17,9 @@ class Observation(Message):
     target: Target
     status: Health
     signal: Name = "health"
-    """Which of several opinions about the target this is; the source's name by default."""
+    """Name of this one of several opinions about the target; the source's name by default."""
     observed_at: AwareDatetime
-    """When it was seen, by the source's clock."""
+    """Time at which it was seen, by the source's clock."""
     stale_seconds: Annotated[float, Field(gt=0, le=86_400 * 366)] | None = None
     """Seconds after which silence makes it Unknown; None: it never goes stale."""
     resolved: bool = False
@@ -34,18 +34,18 @@ class Observation(Message):
     """Since when the source has seen this status without a break. None: it does not say; it goes on from what the same
     signal said before."""
     valid_seconds: Annotated[float, Field(ge=-86_400 * 366, le=86_400 * 366)] | None = None
-    """It proves how the target is until so long after `observed_at`; less than 0: what is said again was last seen so
-    long before. None: until it is stale, or at `observed_at` where there is a `source` to ask."""
+    """Seconds after `observed_at` for which it proves how the target is; less than 0: what is repeated was last seen so
+    many seconds before. None: until it is stale, or at `observed_at` where there is a `source` to ask."""
     version: Annotated[str, StringConstraints(max_length=64)] = ""
     """The state of the observed objects. The same one as before: nothing has changed in between, for any observer."""
     resolution_seconds: Annotated[float, Field(ge=0, le=86_400)] = 0
     """The source cannot see changes shorter than this. A longer time without a look breaks `since`."""
     unanswered_until: AwareDatetime | None = None
-    """It was asked at `observed_at` and had still not answered at this moment, when the look ended. None: it did."""
+    """Time at which the look ended without an answer to the question of `observed_at`. None: there was one."""
     doubted: bool = False
     """An API server has answered that this is gone, and is not believed yet: this is how it was before."""
     healthy_percent: Annotated[float, Field(ge=0, le=100)] | None = None
-    """How much of the target is healthy, such as endpoints that are ready of all; None: the source does not say."""
+    """Percent of the target that is healthy, such as endpoints that are ready of all; None: the source does not say."""
     detail: Text = ""
     """One line for people: what was seen (`HTTP 503`)."""
 

@@ -28,19 +28,19 @@ class Zones(Message):
     cluster: Name
     zones: dict[str, ZoneInventory]
     demand_nodes: Count | None = None
-    """How many healthy nodes the cluster needs; None: not known."""
+    """Number of healthy nodes that the cluster needs; None: not known."""
     quorum_members: dict[str, Count] = {}
     """Members of services that need a majority and are ready, by zone."""
     quorum_size: Count | None = None
-    """All members, also those that are not ready; None: as many as quorumMembers has."""
+    """Number of members, including those that are not ready; None: as many as quorumMembers has."""
     single_zone_services: tuple[str, ...] = ()
     """Services all of whose copies are in one zone, as `namespace/name` or `zone:namespace/name`."""
     leases_expired: dict[str, Annotated[float, Field(ge=0, le=1)]] = {}
     """Share of expired node leases, by zone."""
     api_reachable: bool = True
-    """Whether the cluster could be asked at all."""
+    """True if the cluster could be asked at all."""
     maintenance: str = ""
-    """Who maintains the cluster, and why; empty: there is no maintenance. No zone is isolated meanwhile."""
+    """Maintainer of the cluster, and the reason; empty: there is no maintenance. No zone is isolated meanwhile."""
     observed_at: AwareDatetime
 
     @property
@@ -64,7 +64,7 @@ class ZoneStep(ActionMessage):
     step: Name
     undo: bool = False
     settings: dict[str, Any] = {}
-    """What the rule says about this step."""
+    """Settings of the rule for this step."""
 
     @property
     def summary(self) -> str:

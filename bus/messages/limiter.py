@@ -18,11 +18,11 @@ class AcquireRequest(Message):
     rule: Name
     object: ObjectName
     generation: Annotated[int, Field(ge=0)]
-    """Which desired state of the group: a reply to an older one means nothing."""
+    """Generation of the group's desired state: a reply to an older one means nothing."""
     wanted: bool = True
     """False: what was asked for is no longer wanted."""
     what: Text = ""
-    """For people: what would be done."""
+    """Text for people: what would be done."""
     observed_at: AwareDatetime
 
     @property

@@ -17,13 +17,13 @@ Replicas = Annotated[int, Field(ge=0, le=1_000_000)]
 
 
 class Taint(MessagePart):
-    """Why a cluster should not hold workloads. Key and effect are its identity."""
+    """Taint: a reason why a cluster should not hold workloads. Key and effect are its identity."""
 
     key: Annotated[str, StringConstraints(min_length=1, max_length=317)]
     value: Annotated[str, StringConstraints(max_length=253)] = ""
     effect: Effect
     time_added: AwareDatetime | None = None
-    """None: not known; a rule takes the time of its first observation."""
+    """Time at which it was added; None: not known; a rule takes the time of its first observation."""
 
 
 class Cluster(Message):
@@ -37,9 +37,9 @@ class Cluster(Message):
     zone: str = ""
     provider: str = ""
     available_replicas: Replicas | None = None
-    """How many more it has room for; None: not known, taken as enough."""
+    """Number of further replicas that it has room for; None: not known, assumed to be enough."""
     taints: tuple[Taint, ...] = ()
-    """Those on the cluster's object, from every writer."""
+    """Taints on the cluster's object, from every writer."""
     exists: bool = True
     observed_at: AwareDatetime
 
@@ -62,10 +62,10 @@ class ClusterTaints(Statement):
 
 
 class WorkloadRef(MessagePart):
-    """Which workload is meant, wherever its copies are."""
+    """Reference to a workload, wherever its copies are."""
 
     namespace: Annotated[str, StringConstraints(max_length=253)] = ""
-    """Empty: the kind has no namespaces."""
+    """Namespace; empty: the kind has none."""
     kind: Name
     name: Name
     api_version: Name = "apps/v1"
@@ -86,7 +86,7 @@ class Workload(WorkloadRef, Message):
     replicas: Replicas | None = None
     """Wanted in all; None: the kind has no replicas, or their number is not known."""
     clusters: dict[str, Replicas] = {}
-    """Where its copies are, and how large."""
+    """Number of replicas by cluster."""
     states: dict[str, dict[str, str]] = {}
     """Cluster to what a rule wants carried over of the copy's status: JSONPath to value."""
     evicting: tuple[Name, ...] = ()
@@ -111,7 +111,7 @@ class WorkloadCopy(WorkloadRef, Message):
     labels: dict[str, str] = {}
     replicas: Replicas | None = None
     state: dict[str, str] = {}
-    """What a rule wants carried over of its status: JSONPath to value."""
+    """Values of its status that a rule wants carried over, by JSONPath."""
     exists: bool = True
     observed_at: AwareDatetime
 
@@ -121,14 +121,14 @@ class WorkloadCopy(WorkloadRef, Message):
 
 
 class WorkloadAction(ActionMessage):
-    """What all actions on a workload carry."""
+    """Action on a workload."""
 
     workload: WorkloadRef
     carrier: Carrier
 
 
 class Eviction(MessagePart):
-    """How a copy leaves its cluster."""
+    """Eviction of a copy from its cluster."""
 
     from_: Annotated[Name, Field(alias="from")]
     purge_mode: PurgeMode
@@ -152,7 +152,7 @@ class Place(WorkloadAction):
     """Clusters to copy the object from, best first."""
     propagate_deps: bool = False
     labels: dict[str, str] = {}
-    """To be put on the new copies: state that is carried over."""
+    """Labels for the new copies: state that is carried over."""
     evictions: tuple[Eviction, ...] = ()
     """Carrier Karmada: the evictions that follow. They are written together with the placement, because Karmada's
     scheduler answers each write, and would take a healthy copy away between the two."""
@@ -176,9 +176,9 @@ class Evict(WorkloadAction, Eviction):
     type: ClassVar[str] = "dev.alert-reactor.evict.v1"
 
     replicas: Replicas | None = None
-    """Of the copy that leaves."""
+    """Number of replicas of the copy that leaves."""
     targets: tuple[Name, ...] = ()
-    """Where it goes."""
+    """Clusters that it goes to."""
     clusters: dict[str, Replicas] = {}
     """Carrier Karmada: the placement without this cluster, which is written together with the eviction."""
 
@@ -245,7 +245,7 @@ class SetTaints(ActionMessage):
     cluster: Name
     taints: tuple[Taint, ...]
     before: tuple[Taint, ...] = ()
-    """Those of the rule that were there, to be taken off where they are not among the taints."""
+    """Taints of the rule that were there, to be taken off where they are not among the taints."""
     carrier: Carrier
 
     @property

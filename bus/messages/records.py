@@ -1,4 +1,4 @@
-"""What becomes of actions, and what is kept of decisions."""
+"""Outcomes of actions, records of decisions, and other messages that are kept."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from bus.messages.base import ActionId, ActionMessage, Health, Message, MessageP
 
 
 class Outcome(Message):
-    """What became of an action."""
+    """Outcome of an action."""
 
     type: ClassVar[str] = "dev.alert-reactor.outcome.v1"
 
     action: ActionId
     rule: str = ""
     object: str = ""
-    """Whose action it was."""
+    """Object of the action."""
     status: Literal["Done", "Failed", "Refused"]
     """Done: the world is as asked. Failed: it is not, try again. Refused: there is a newer decision, drop it."""
     reason: Name | None = None
     detail: Text = ""
     wrote: bool = True
-    """Whether anything had to be written: Done without a write means that the world already was as asked."""
+    """True if anything had to be written: Done without a write means that the world already was as asked."""
     observed_at: AwareDatetime
 
     @property
@@ -47,7 +47,7 @@ class WantedReply(MessagePart):
 
     wanted: bool
     detail: Text = ""
-    """Why not, in one sentence."""
+    """Reason why not, in one sentence."""
     at: AwareDatetime
     """The moment up to which the decider has decided: no earlier than the question."""
 
@@ -60,11 +60,11 @@ class Notify(ActionMessage):
     to: tuple[str, ...] = ()
     message: Text
     resolves: bool = False
-    """What people were told before of this object is over."""
+    """True if this ends what people were told before of this object."""
     request: Annotated[str, StringConstraints(max_length=64)] = ""
     """Fingerprint of what people are asked to approve; empty: they are asked for nothing."""
     link: Annotated[str, StringConstraints(max_length=4096)] = ""
-    """Where people can approve it. Set when it is sent, and not stored: the executor makes it."""
+    """URL at which people can approve it. Set when it is sent, and not stored: the executor makes it."""
 
     @property
     def summary(self) -> str:
@@ -105,32 +105,32 @@ class LookSeen(MessagePart):
     since: AwareDatetime
     """Since when the signal has seen the status without a break."""
     valid_until: AwareDatetime | None = None
-    """Until when it proves the status; None: until it is stale."""
+    """Time up to which it proves the status; None: until it is stale."""
     detail: Text = ""
 
 
 class TargetEvidence(MessagePart):
-    """What an action rests on for one target."""
+    """Evidence of an action for one target."""
 
     target: Target
     status: Health
     window_began: AwareDatetime
-    """When its toleration or recovery began, or since when it has had this status."""
+    """Begin of its toleration or recovery, or of the status."""
     window_ended: AwareDatetime | None = None
-    """When that window was over: looks from then or later prove it. None: it never had one."""
+    """End of that window: looks from then or later prove it. None: it never had one."""
     looks: tuple[LookSeen, ...] = ()
     """The newest look of each signal that agrees with the status."""
 
 
 class ChainLink(MessagePart):
-    """What ties a record to the one before it in its partition."""
+    """Link of a record to the one before it in its partition."""
 
     number: Annotated[int, Field(ge=1)]
     """Counts the records of the partition."""
     previous: Annotated[str, Field(max_length=64)] = ""
     """SHA-256 of the body of the record before, in hexadecimal; empty: there was none."""
     previous_at: AwareDatetime | None = None
-    """When that was decided: whether retention has removed it by now."""
+    """Time of that decision: it shows if retention has removed the record by now."""
     signature: Annotated[str, Field(max_length=64)] = ""
     """HMAC-SHA256 of the chain, the number, and both of the record before, in hexadecimal; empty: there is no key."""
 
@@ -146,24 +146,24 @@ class DecisionRecord(Message):
     facts: tuple[dict[str, Any], ...] = ()
     """The facts that led to this step, as they came, each with its name as `fact`."""
     actions: tuple[dict[str, Any], ...] = ()
-    """What was asked for, each with its name as `action`."""
+    """Actions that were asked for, each with its name as `action`."""
     held: str | None = None
     because: tuple[str, ...] = ()
     """One sentence for each member that the decision rests on."""
     before: dict[str, Any] | None = None
     """The group's state before the facts; None: no group decided, as with a command that was given."""
     shared_group: dict[str, Any] | None = None
-    """What the groups of the rule knew together, where its kind has such a thing."""
+    """State that the groups of the rule share, where its kind has one."""
     evidence: tuple[TargetEvidence, ...] = ()
-    """What the actions rest on, for the targets that are left and those that replace them."""
+    """Evidence of the actions, for the targets that are left and those that replace them."""
     listening_since: AwareDatetime | None = None
     """Since when the decider had heard the bus without a break; None: it does not say, or always."""
     skew_seconds: Annotated[float, Field(ge=0)] = 0
-    """By so much may clocks have differed: windows were longer by it."""
+    """Seconds by which clocks may have differed: windows were longer by it."""
     digest: str = ""
-    """Of the rule and of the guards that hold for it: what is decided again by another rule proves nothing."""
+    """Digest of the rule and of the guards that hold for it: what is decided again by another rule proves nothing."""
     chain: ChainLink | None = None
-    """None: written by a version before chains."""
+    """Link to the record before; None: written by a version before chains."""
 
     @property
     def about(self) -> str:
@@ -177,14 +177,14 @@ class Delayed(MessagePart):
     body: str
     """Its bytes in base64: they are not decoded yet."""
     sequence: Annotated[int, Field(ge=0)]
-    """In the inbox."""
+    """Sequence in the inbox."""
     stored_at: AwareDatetime
-    """When it came into the inbox, by the server's clock."""
+    """Time at which it came into the inbox, by the server's clock."""
     traceparent: str | None = None
 
 
 class Excess(Message):
-    """What a publisher said beyond `bus.observationsAtOnce`, and waits for its turn."""
+    """Messages of a publisher beyond `bus.observationsAtOnce`, which wait for their turn."""
 
     type: ClassVar[str] = "dev.alert-reactor.excess.v1"
 
@@ -192,7 +192,7 @@ class Excess(Message):
     """The publisher: the source in its subjects, as their token."""
     delayed: tuple[Delayed, ...]
     observed_at: AwareDatetime
-    """When the first of these came in."""
+    """Time at which the first of these came in."""
 
     @property
     def about(self) -> str:
@@ -212,7 +212,7 @@ class WebhookPost(Message):
     chunks: Annotated[int, Field(ge=1)] = 1
     alerts: tuple[dict[str, Any], ...]
     truncated: int = 0
-    """How many alerts Alertmanager says it left out."""
+    """Number of alerts that Alertmanager says it left out."""
     observed_at: AwareDatetime
 
     @property

@@ -17,7 +17,7 @@ LoadBalancerKind = Literal["HAProxy", "Webhook", "Route53", "TargetGroups"]
 LOAD_BALANCERS = frozenset(get_args(LoadBalancerKind))
 """Kinds of routes that are in no cluster: what is moved is an entry of the settings' `loadBalancers`."""
 WEIGHT_MAX = 1_000_000
-"""Of one backend, as Gateway API has it."""
+"""Greatest weight of one backend, as Gateway API has it."""
 
 
 class Backend(MessagePart):
@@ -38,18 +38,18 @@ def check_place(kind: str, **place: str) -> None:
 
 
 class RouteRef(MessagePart):
-    """Which object's weights are meant."""
+    """Reference to an object with weights."""
 
     cluster: Name | Literal[""] = ""
-    """Empty for a load balancer, as is `namespace`."""
+    """Name of the cluster; empty for a load balancer, as is `namespace`."""
     kind: RouteKind | LoadBalancerKind
     custom_kind: Annotated[str, Field(max_length=253)] = ""
-    """With the kind Custom: which of the settings' `routeKinds`."""
+    """With the kind Custom: its name in the settings' `routeKinds`."""
     namespace: Name | Literal[""] = ""
     name: Name
-    """Of the object; of a load balancer, its name in the settings."""
+    """Name of the object; of a load balancer, its name in the settings."""
     rule: int | str | None = None
-    """Where routes have rules: index or name of the one whose backends move; None: the first with two or more."""
+    """Index or name of the rule within the route whose backends move; None: the first with two or more."""
 
     @property
     def called(self) -> str:
@@ -79,15 +79,15 @@ class Route(RouteRef, Message):
     labels: dict[str, str] = {}
     backends: tuple[Backend, ...] = ()
     sum_to: Annotated[int, Field(ge=0, le=1_000_000)] = 0
-    """With the kind Custom: what the weights have to add up to; 0: their ratio counts."""
+    """With the kind Custom: sum that the weights must have; 0: their ratio counts."""
     all_zero: bool = False
-    """With the kind Custom: whether all weights may be zero."""
+    """With the kind Custom: True if all weights may be zero."""
     exists: bool = True
     problem: Text = ""
-    """Why the route cannot be used although it exists (no such rule, a malformed weight); empty: it can."""
+    """Reason why the route cannot be used although it exists (no such rule, a malformed weight); empty: it can."""
     life: Annotated[str, StringConstraints(max_length=253)] = ""
-    """Of a load balancer that forgets its weights when it starts: another one after each start. Empty: it forgets none.
-    """
+    """Id of the life of a load balancer that forgets its weights when it starts: another one after each start. Empty:
+    it forgets none."""
     observed_at: AwareDatetime
 
     @property

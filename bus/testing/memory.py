@@ -101,7 +101,7 @@ class MemoryBus:
             work.leave()
 
     async def extent(self, stream: Stream) -> StreamBounds:
-        """From where to where a stream reaches now, and since when there is this stream."""
+        """First and last sequence of a stream now, and its time of creation."""
         self._check()
         log = self._logs[stream.name]
         return StreamBounds(next(iter(log.messages), log.sequence + 1), log.sequence, log.created)
@@ -155,7 +155,7 @@ class MemoryBus:
         return next((answer for answer in answers if answer is not None), None)
 
     async def probe(self) -> datetime:
-        """What time it is here. Raises Unavailable where the bus was set to be down."""
+        """Time of this bus. Raises Unavailable where it was set to be down."""
         self._check()
         return self._now()
 

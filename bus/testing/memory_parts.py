@@ -20,7 +20,7 @@ Availability = Callable[[], None]
 
 @lru_cache(maxsize=65_536)
 def matches(pattern: str, subject: str) -> bool:
-    """Whether a subject is under a pattern: `*` is one token, `>` at the end is one or more."""
+    """True if a subject is under a pattern: `*` is one token, `>` at the end is one or more."""
     wanted, tokens = pattern.split("."), subject.split(".")
     if wanted[-1] == ">":
         wanted, tokens = wanted[:-1], tokens[: len(wanted) - 1] if len(tokens) >= len(wanted) else []
@@ -115,7 +115,7 @@ class MemoryReading:
 
     @property
     def unread(self) -> int:
-        """How many messages were not given out."""
+        """Number of messages that were not given out."""
         return len(self._log.under(self._subject, self._after))
 
     @property
@@ -166,7 +166,7 @@ class Subscriber:
 
 @dataclass(slots=True)
 class Hand:
-    """Who has a queue's message, and until when by the loop's clock."""
+    """Owner of a queue's message, and its deadline by the loop's clock."""
 
     owner: object
     due: float
@@ -216,7 +216,7 @@ class MemoryWork:
             hand.due = self._due(_now())
 
     def _due(self, now: float) -> float:
-        """Until when another gets nothing of what is taken now: no end where it is extended until the work is left."""
+        """Time until which no other gets what is taken now: no end where it is extended until the work is left."""
         return math.inf if self._queue.in_progress else now + self._queue.ack_wait.total_seconds()
 
     def _mine(self, one: Delivery) -> Hand | None:

@@ -1,4 +1,4 @@
-"""What we leave on a route: which decision its weights follow, and what they were when all was well.
+"""Annotations on a route: the decision that its weights follow, and the weights when all was well.
 
 So an older action is refused even by a process that has just started, and ratios survive a wiped bus.
 """
@@ -28,7 +28,7 @@ class Stamp:
     epoch: int
 
     def overrules(self, other: Stamp) -> bool:
-        """Whether this is a newer decision of the same group.
+        """True if this is a newer decision of the same group.
 
         The generation comes first. While a bus lives both numbers move forward together, so the order does not matter;
         after its store was wiped the epoch starts again from below while the generation goes on from this very
@@ -37,7 +37,7 @@ class Stamp:
         return self.group == other.group and (self.generation, self.epoch) > (other.generation, other.epoch)
 
     def is_same_decision(self, other: Stamp) -> bool:
-        """Whether both are one decision, whichever process published it (again)."""
+        """True if both are one decision, whichever process published it (again)."""
         return (self.group, self.generation) == (other.group, other.generation)
 
 

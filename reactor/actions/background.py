@@ -9,11 +9,12 @@ from typing import Any
 
 AT_ONCE = 4
 CLOSE_SECONDS = 2.0
-"""How long what is not done yet is waited for at the end."""
+"""Seconds to wait at the end for work that is not done."""
 
 
 class BackgroundTasks:
-    """`async with Aside() as aside: aside(some_coroutine())`. The coroutines tell of their own failures."""
+    """Coroutines that no action waits for: `async with BackgroundTasks() as tasks: tasks(some_coroutine())`. The
+    coroutines tell of their own failures."""
 
     def __init__(self) -> None:
         self._slots = asyncio.Semaphore(AT_ONCE)

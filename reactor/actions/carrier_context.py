@@ -1,4 +1,4 @@
-"""All that actions reach the world through, and the actions that say who carries them out."""
+"""Context of carriers: all that actions reach the world through; and the actions whose rule names the carrier."""
 
 from __future__ import annotations
 
@@ -34,32 +34,33 @@ def _no_load_balancers(name: str, kind: str) -> LoadBalancer:
 
 @dataclass(frozen=True, slots=True)
 class CarrierContext:
-    """All that actions reach the world through. Made once for each process."""
+    """Connections and settings through which actions reach the world. Made once for each process."""
 
     clock: Clock
     clusters: Callable[[str], Awaitable[KubeApi]]
-    """From a cluster's name to its API, connected at first use. Raises SettingsError where the settings do not tell."""
+    """Gives the API of a cluster by its name, connected at first use. Raises SettingsError where the settings do not
+    tell."""
     notifiers: Mapping[str, Notifier]
     http: aiohttp.ClientSession
     instance: str = CONTROLLER
-    """This process's name, as Kubernetes Events show it."""
+    """Name of this process, as Kubernetes Events show it."""
     told: notify.NotifiedLog = field(default_factory=notify.NotifiedLog)
     background: BackgroundTasks | None = None
-    """Does work that no action has to wait for; None: it is waited for."""
+    """Runs work that no action has to wait for; None: the action waits for it."""
     templates: Templates | None = None
     """Remembered copies of workloads, for when their cluster is dead."""
     create_namespaces: bool = False
-    """Whether a placement may make the namespace that is missing in its target."""
+    """True if a placement may make the namespace that is missing in its target."""
     karmada: ControlPlane | None = None
-    """None: the one that the settings' clusters name `karmada`."""
+    """Karmada's control plane; None: the one that the settings' clusters name `karmada`."""
     ec2: Callable[[str], Awaitable[Ec2]] = field(default_factory=lambda: Regions().get)
-    """From a region to its EC2: for zones whose network is cut on AWS."""
+    """Gives the EC2 of a region: for zones whose network is cut on AWS."""
     query: QueryPrometheus | None = None
     """Asks a Prometheus of the settings: for zones that are verified by a query."""
     load_balancers: Callable[[str, str], LoadBalancer] = _no_load_balancers
-    """From a load balancer's name and kind to it. Raises SettingsError where the settings do not tell."""
+    """Gives a load balancer by its name and kind. Raises SettingsError where the settings do not tell."""
     route_kinds: RouteKinds = field(default_factory=dict)
-    """Those of the settings."""
+    """Kinds of routes of the settings."""
     link: Callable[[Notify], Awaitable[str]] | None = None
     """Makes the link by which people approve what a notification asks for; None: the settings have no URL for it."""
     say: Say | None = None

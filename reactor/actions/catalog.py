@@ -1,4 +1,4 @@
-"""Which carrier carries out which action: the module of its name, so that a new one needs no line here."""
+"""Finds the carrier of an action: the module of its name, so that a new one needs no line here."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ def _carry(name: str, what: str) -> Carry:
 
 
 def names_its_carrier(action: type[ActionMessage]) -> bool:
-    """Whether the rule says by its `carrier` who carries such actions out."""
+    """True if the rule says by its `carrier` which one carries such actions out."""
     field = action.model_fields.get("carrier")
     return field is not None and get_args(field.annotation) == get_args(Carrier)
 
 
 CARRIERS: Mapping[Carrier, Carry] = {word: _carry(word, "carrier") for word in get_args(Carrier)}
-"""Who carries out what a rule's `carrier` names."""
+"""Carriers by the word in a rule's `carrier`."""
 ACTIONS: Mapping[type[ActionMessage], Carry] = {
     one: _carry(one.__name__, "action") for one in get_args(Action) if not names_its_carrier(one)
 }
-"""Who carries out the other actions."""
+"""Carriers of the other actions, by their class."""
 
 
 async def carry_out(action: Action, world: CarrierContext, context: ExecutionContext | None = None) -> Outcome:

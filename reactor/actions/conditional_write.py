@@ -29,14 +29,15 @@ from rules.rulefile.route_kinds import RouteFormat
 ATTEMPTS_MAX = 5
 WAIT_SECONDS_MAX = 1.0
 SETTLE_SECONDS = 12.0
-"""With the event after it less than the 15 s after which an action without an outcome is published again."""
+"""Seconds for one change. With the event after it less than the 15 s after which an action without an outcome is
+published again."""
 
 Read = Callable[[], Awaitable[tuple[str, JsonObject]]]
 """Gives the object and its path."""
 ReadWatched = Callable[[], Awaitable[tuple[str, JsonObject] | None]]
 """The same as a watch of this process holds it; None: none does."""
 Plan = Callable[[JsonObject], "list[JsonObject] | None"]
-"""From an object to the JSON Patch that makes it as asked; None: it is. Raises Declined."""
+"""Gives the JSON Patch that makes an object as asked; None: it is already. Raises Declined."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,13 +50,13 @@ class Written:
 
 @dataclass(frozen=True, slots=True)
 class ConditionalChange:
-    """What is to become of an object: pure functions of it."""
+    """Change of an object, as pure functions of it."""
 
     plan: Plan
     as_asked: Callable[[JsonObject], bool]
-    """Whether an answer shows what was asked."""
+    """True if an answer shows the object as asked."""
     written_by_us: Callable[[JsonObject], bool]
-    """After a write without an answer: whether it was that write which made the object so."""
+    """True if, after a write without an answer, it was that write which made the object so."""
 
 
 async def conditional_write(

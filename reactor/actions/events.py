@@ -23,7 +23,7 @@ from rules.core.reasons import Because
 
 CONTROLLER = "alert-reactor"
 EVENT_SECONDS = 2.0
-"""How long telling may take: the next action waits for this one's place."""
+"""Seconds that telling may take: the next action waits for this one's place."""
 _NOTE_BYTES_MAX = 1024  # events.k8s.io/v1 refuses a longer note
 _INSTANCE_MAX = 128  # and a longer reportingInstance
 
@@ -43,15 +43,15 @@ REASONS: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class News:
-    """What is told of one write."""
+    """Event about one write."""
 
     id: str
-    """Of the action. The event's name follows from it, so that a repeat is no second event."""
+    """Id of the action. The event's name follows from it, so that a repeat is no second event."""
     reason: str
     note: str
     at: datetime
     instance: str
-    """Which of our processes wrote."""
+    """Name of the process that wrote."""
 
     def name(self, route: str) -> str:
         """Give a name that is legal and always the same."""

@@ -18,24 +18,24 @@ from reactor.runtime.clock import Clock
 StillWanted = Callable[[], Awaitable[None]]
 """Returns if the decider wants the action now. Raises Declined (CalledOff) if not, Waited if it gives no answer."""
 LAND_SECONDS = 1.0
-"""How long a write under way may take to be answered when its caller is cancelled."""
+"""Seconds for a write under way to be answered when its caller is cancelled."""
 
 T = TypeVar("T")
 
 
 async def _always() -> None:
-    """For calls on which nothing has been decided: a person's own command."""
+    """Allow the write: nothing has been decided on it, as for a person's own command."""
 
 
 class ExecutionContext:
-    """What precedes each write of one attempt, and what is known of its last write afterwards."""
+    """Checks before each write of one attempt, and the state of its last write."""
 
     def __init__(self, still_wanted: StillWanted = _always) -> None:
         self._still_wanted = still_wanted
         self._may_begin: Callable[[], bool] = lambda: True
         self._seconds_max: float | None = None
         self.unanswered = False
-        """Whether the attempt was cancelled while a write was under way: it may still take effect."""
+        """True if the attempt was cancelled while a write was under way: it may still take effect."""
 
     def limit(self, clock: Clock, *, begin_within: float, take_at_most: float) -> None:
         """Let writes begin only for `begin_within` seconds from now, and each take at most `take_at_most` seconds."""

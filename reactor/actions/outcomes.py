@@ -1,4 +1,4 @@
-"""What became of an action, from what went wrong: one word for machines, the whole sentence for people.
+"""Outcome of an action from the error that ended it: one word for machines, the whole sentence for people.
 
 Terminal
 └── Declined       the action and the world do not fit together; nothing was written

@@ -1,4 +1,4 @@
-"""Which API version of a route its cluster serves: asked once for each cluster and kind, and again after a 404."""
+"""API version of a route that its cluster serves: asked once for each cluster and kind, and again after a 404."""
 
 from __future__ import annotations
 

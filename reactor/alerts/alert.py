@@ -84,9 +84,10 @@ class Alert(BaseModel):
     labels: Annotated[dict[LabelName, LabelValue], Field(min_length=1, max_length=LABELS_MAX)]
     annotations: Annotated[dict[str, str], BeforeValidator(_cut)] = {}
     starts_at: Moment = Field(default=None, alias="startsAt")
-    """By Prometheus' clock. May move back when a second Prometheus reports an earlier start, so it is no identity."""
+    """Start by Prometheus' clock. May move back when a second Prometheus reports an earlier start, so it is no
+    identity."""
     ends_at: Moment = Field(default=None, alias="endsAt")
-    """None while it fires."""
+    """End by Prometheus' clock; None while it fires."""
     fingerprint: str = ""
     """A hash of the labels; with the source, the alert's identity."""
     generator_url: Annotated[str, BeforeValidator(_link)] = Field(default="", alias="generatorURL")

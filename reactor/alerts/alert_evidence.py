@@ -17,24 +17,24 @@ from rules.rulefile.sources import AlertmanagerWebhook
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """What an observation says about its evidence."""
+    """Evidence behind an observation."""
 
     source: str = ""
     """The source that can be asked to look again; empty: none can."""
     until: datetime | None = None
     """The moment up to which the status is proven. None: by the observation's own time."""
     since: datetime | None = None
-    """Since when the status has been so without a break."""
+    """Time since which the status has been so without a break."""
 
 
 class AlertEvidence:
-    """When each alert was last seen to fire, and each recovery to be confirmed."""
+    """Latest time at which each alert was seen to fire, and at which each recovery was confirmed."""
 
     def __init__(self, *, pollable: bool) -> None:
         """`pollable`: the settings name an Alertmanager to ask."""
         self.pollable = pollable
         self.unanswered_at: datetime | None = None
-        """When the latest poll began, if no Alertmanager answered it."""
+        """Begin of the latest poll, if no Alertmanager answered it; None: one did."""
         self._active: dict[str, datetime] = {}
         self._posted: dict[str, datetime] = {}
         self._asked: dict[str, datetime] = {}
@@ -55,7 +55,7 @@ class AlertEvidence:
             self._confirmed[key] = at
 
     def asked_since(self, key: str, moment: datetime) -> bool:
-        """Whether a query about the recovery began then or later, and ended."""
+        """True if a query about the recovery began at `moment` or later, and has ended."""
         asked_at = self._asked.get(key)
         return asked_at is not None and asked_at >= moment
 
@@ -66,7 +66,7 @@ class AlertEvidence:
                 del known[key]
 
     def seen_at(self, state: AlertState) -> datetime:
-        """When a firing alert was last seen to fire."""
+        """Time at which a firing alert was last seen to fire."""
         posted_at = max(state.last_post_at, self._posted.get(state.key, state.last_post_at))
         counts = not self.pollable or (self.unanswered_at is not None and posted_at <= self.unanswered_at)
         polled_at = max(state.changed_at, self._active.get(state.key, state.changed_at))

@@ -1,4 +1,4 @@
-"""Which new targets and alerts the sources of alerts may have: each has room for its `maxTargets` and `maxAlerts`.
+"""Limits on the new targets and alerts of alert sources: each has room for its `maxTargets` and `maxAlerts`.
 
 What the bucket holds counts, so a restart makes no room. What was let in counts from then on, although its alert is
 written only later, or never: its place is kept for a minute.
@@ -22,14 +22,14 @@ Name = TypeVar("Name", bound=Hashable)
 
 
 class Admission:
-    """Knows who has how many."""
+    """Admits targets and alerts by the number that each source has."""
 
     def __init__(self, alert_cache: AlertCache, clock: Clock) -> None:
         self._targets = _Places[AlertOpinion](TARGETS, alert_cache.knows, alert_cache.targets_of, clock)
         self._alerts = _Places[str](ALERTS, alert_cache.has, alert_cache.alerts_of, clock)
 
     def admits(self, opinion: AlertOpinion, fingerprint: str, source: AlertmanagerWebhook) -> bool:
-        """Whether the source may have this alert of this target; counted and told where it may not."""
+        """True if the source may have this alert of this target; counted and logged where it may not."""
         if not self._targets.admits(opinion, source.name, source.max_targets, told=opinion.target):
             return False
         key = key_of(opinion, fingerprint)
@@ -54,13 +54,13 @@ class _Places(Generic[Name]):
         self._in_bucket = count
         self._clock = clock
         self._let_in: defaultdict[str, dict[Name, float]] = defaultdict(dict)
-        """By source: when each was let in that was not in the bucket then."""
+        """Monotonic time at which each name was let in that was not in the bucket then, by source."""
         self._looked_at: dict[str, float] = {}
-        """By source: when it was last looked which of these are in the bucket by now."""
+        """Monotonic time of the last look for these in the bucket, by source."""
         self._refusals: dict[str, Refusals] = {}
 
     def admits(self, name: Name, source: str, most: int, *, told: str) -> bool:
-        """Whether there is a place for it; counted where there is none, and told as what was said of `told`."""
+        """True if there is a place for `name`; counted where there is none, and logged as an alert of `told`."""
         if self._is_there(name) or name in self._let_in[source]:
             return True
         refusals = self._refusals.setdefault(source, Refusals(source, most, self._limit))

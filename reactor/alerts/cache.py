@@ -20,7 +20,7 @@ class CachedState:
     """A state as it is stored in the bucket."""
 
     state: AlertState | None
-    """None: nothing is there, or it cannot be read."""
+    """State of the alert; None: there is none, or it cannot be read."""
     revision: int
 
 
@@ -53,23 +53,23 @@ class AlertCache:
         return self._held.get(key, NOTHING)
 
     def opinions(self) -> list[AlertOpinion]:
-        """All that there may be something to say about."""
+        """All opinions that an alert feeds."""
         return list(self._by_opinion)
 
     def targets_of(self, source: str) -> int:
-        """Of how many targets a source speaks, each signal of it counted by itself."""
+        """Number of targets of a source, those of each signal counted by themselves."""
         return self._targets[source]
 
     def alerts_of(self, source: str) -> int:
-        """How many alerts a source has, those of each signal counted by themselves."""
+        """Number of alerts of a source, those of each signal counted by themselves."""
         return self._alerts[source]
 
     def has(self, key: str) -> bool:
-        """Whether there is an alert at a key."""
+        """True if there is a readable alert at this key."""
         return self.held(key).state is not None
 
     def knows(self, opinion: AlertOpinion) -> bool:
-        """Whether an alert feeds it."""
+        """True if an alert feeds this opinion."""
         return opinion in self._by_opinion
 
     def of(self, opinion: AlertOpinion) -> list[AlertState]:
@@ -107,7 +107,7 @@ class AlertCache:
             self._changed.add(held.state.opinion)
 
     def forget(self, key: str) -> None:
-        """There is no alert any more."""
+        """Remove the alert at this key."""
         self._unlist(key)
         self._held.pop(key, None)
 

@@ -35,8 +35,8 @@ from rules.rulefile.sources import AlertmanagerWebhook
 log = logging.getLogger(__name__)
 
 ROLLED_OUT = timedelta(minutes=2)
-"""How long a post for a source that is not known here goes back into the queue: changed rule files reach the processes
-one after the other, a ConfigMap within about a minute."""
+"""Time for which a post for a source that is not known here goes back into the queue: changed rule files reach the
+processes one after the other, a ConfigMap within about a minute."""
 RECONCILE = timedelta(seconds=30)
 AWAY = timedelta(seconds=10)
 """Sweeps further apart than this mean that the process was stopped: what it remembers may be old."""
@@ -50,7 +50,7 @@ TIDY = timedelta(minutes=1)
 
 @dataclass(slots=True)
 class _Fold:
-    """What a post does to one state. The fate is that of the last try, when the bucket has taken it."""
+    """Change of one state by a post. `fate` is that of the last try, when the bucket has taken it."""
 
     alert: Alert
     at: datetime

@@ -1,4 +1,4 @@
-"""Which sources an alert concerns, and of which targets they then speak."""
+"""Sources that an alert concerns, and the targets that each makes of its labels."""
 
 from __future__ import annotations
 
@@ -31,20 +31,20 @@ class Origin:
     used: frozenset[str]
     """The labels that its target is made of."""
     narrow: bool
-    """Whether it has matchers at all: without, everything that is *posted* is meant, not everything that exists."""
+    """True if it has matchers: without, everything that is *posted* is meant, not everything that exists."""
 
     @property
     def believes(self) -> bool:
-        """Whether resolved alone counts as recovered."""
+        """True if resolved alone counts as recovered."""
         return self.source.on_resolved == "Healthy"
 
     def opinion(self, target: str) -> AlertOpinion:
-        """What it says about a target."""
+        """The opinion of this source about a target."""
         return AlertOpinion(self.source.name, self.source.says, target)
 
 
 class Origins:
-    """All AlertmanagerWebhook sources of the rules in force."""
+    """AlertmanagerWebhook sources of the rules in force."""
 
     def __init__(self, sources: Sequence[AlertmanagerWebhook], throttle: LogThrottle, admission: Admission) -> None:
         self.all = [_origin(source) for source in sources]

@@ -31,18 +31,18 @@ class ListedAlert(NamedTuple):
 
     alert: Alert
     active: bool
-    """Neither silenced nor inhibited."""
+    """True if it is neither silenced nor inhibited."""
 
 
 class Poll(NamedTuple):
-    """What all of them list together."""
+    """Alerts that all Alertmanagers list together."""
 
     listed: dict[str, ListedAlert]
-    """By fingerprint: active where any Alertmanager has it active."""
+    """Alerts by fingerprint: active where any Alertmanager has them active."""
     present: frozenset[str] | None
-    """All fingerprints that any of them lists, also of alerts that cannot be read. None: one did not answer."""
+    """Fingerprints that any of them lists, also of alerts that cannot be read. None: one did not answer."""
     answered: bool
-    """Whether any of them answered."""
+    """True if any of them answered."""
 
 
 class Polling:

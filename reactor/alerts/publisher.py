@@ -1,4 +1,5 @@
-"""What is said of each target, and when: at once where it changes, and again every refreshSeconds while it is so.
+"""Publishes the health of alert targets: at once where it changes, and again every refreshSeconds while it is
+unchanged.
 
 Any number of processes say the same. So what is said again carries the start of its slot as its time, not the moment:
 the same words from two processes are the same message, and the bus keeps one of them. That keeps the target from going
@@ -22,9 +23,9 @@ from reactor.alerts.states import AlertOpinion, AlertState, health_of, speaker
 from reactor.runtime.slices import sliced
 
 LOOKS = 1000
-"""How many targets are looked at between two pauses."""
+"""Targets that are looked at between two pauses of the event loop."""
 AT_ONCE = 128
-"""How many observations go to the bus in one round: to wait for it costs as much as many of them."""
+"""Observations that go to the bus in one round: to wait for it costs as much as many of them."""
 LASTING = timedelta(minutes=30)
 """A recovery that is older is said so that it does not go stale: there is nothing more to get of it."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -41,7 +42,7 @@ class _Told:
 
     @classmethod
     def of(cls, said: Observation, again_at: datetime) -> _Told:
-        """What we shall know of this once it is said."""
+        """Record of this observation for after it is published."""
         proves_until = said.observed_at + timedelta(seconds=said.valid_seconds or 0)
         return cls(said.status, said.observed_at, again_at, proves_until)
 
@@ -155,7 +156,7 @@ class AlertPublisher:
         return observation, _Told.of(observation, slot + refresh)
 
     def _changed_at(self, opinion: AlertOpinion) -> datetime:
-        """When what there is to say last changed. A POST of a standing alert counts where nothing else proves it."""
+        """Time of the last change of this opinion. A POST of a standing alert counts where nothing else proves it."""
         states = self._alert_cache.of(opinion)
         posts = [state.last_post_at for state in states if state.status == "firing" and not self._evidence.pollable]
         return max(*(state.changed_at for state in states), *posts, _EPOCH)

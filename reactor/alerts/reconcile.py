@@ -27,13 +27,13 @@ from reactor.runtime.slices import sliced
 log = logging.getLogger(__name__)
 
 ABSENT = timedelta(minutes=5)
-"""How long a firing alert has to be absent without a break: Alertmanager's own resolve_timeout, and more than the four
-minutes that it waits for a Prometheus that has gone silent."""
+"""Time for which a firing alert has to be absent without a break: Alertmanager's own resolve_timeout, and more than the
+four minutes that it waits for a Prometheus that has gone silent."""
 ABSENT_UNLISTED = timedelta(minutes=6)
 """The same since the newest POST of an alert that no poll has ever listed: more than the repeat_interval that we
 recommend, as another sender may have posted it, whose API the settings do not name."""
 SOON = timedelta(seconds=5)
-"""How soon after a first POST the API is polled, so that the alert is known to be listed if it is."""
+"""Wait from a first POST to the poll of the API that shows if the alert is listed."""
 
 
 class Reconciler:
@@ -52,9 +52,9 @@ class Reconciler:
         self._absent_for = absent_for
         self._unlisted_for = unlisted_for
         self._absent: dict[str, datetime] = {}
-        """By key: since when a firing alert has been absent each time that we asked, and was not posted."""
+        """Time since which a firing alert has been absent at each poll, and was not posted, by key."""
         self._listed_at: dict[str, datetime] = {}
-        """By key: when the API last listed a firing alert, silenced ones included."""
+        """Time at which the API last listed a firing alert, silenced ones included, by key."""
         self._asked_at: datetime | None = None
         self._again_at: datetime | None = None
         self._one_at_a_time = asyncio.Lock()
@@ -171,7 +171,8 @@ def _gone(gone: AlertState, asked_at: datetime, why: str) -> Change:
 def _opened(
     found: ListedAlert, opinion: AlertOpinion, origin: Origin, asked_at: datetime, seen_at: datetime | None = None
 ) -> Change:
-    """It is listed. `seen_at`: when it was last seen to fire: one that began after that did not fire all the time."""
+    """Change of the state of a listed alert. `seen_at`: time at which it was last seen to fire: one that began after
+    that did not fire all the time."""
 
     def change(state: AlertState | None) -> AlertState | None:
         if state is None or state.status == "resolved":

@@ -26,7 +26,7 @@ log = logging.getLogger(__name__)
 
 ANSWER_SECONDS = 5.0  # a slow Prometheus must not hold up what is said of other targets
 LOOKS = 1000
-"""How many alerts are looked at between two pauses."""
+"""Alerts that are looked at between two pauses of the event loop."""
 COMPARISONS = 2000
 """Series compared with an alert between two pauses."""
 
@@ -122,7 +122,7 @@ class Confirming:
 
 
 def agrees(series: Iterable[Mapping[str, str]], labels: Mapping[str, str], used: Iterable[str]) -> bool:
-    """Whether any series has, of the labels that make the target, none with another value than the alert's."""
+    """True if any series has, of the labels that make the target, none with another value than the alert's."""
     names = tuple(used)
     return any(all(one.get(name, labels.get(name)) == labels.get(name) for name in names) for one in series)
 

@@ -1,4 +1,4 @@
-"""What is remembered of one alert, and how a post changes it. Pure: no clock, no IO.
+"""State of one alert, and its change by a post. Pure: no clock, no IO.
 
 An episode lasts from the first firing to the resolved. Posts come twice (HA pairs, several routes, retries), again
 (repeat_interval), out of order (redelivery, several routers) and not at all; the same posts in another order of arrival
@@ -21,19 +21,20 @@ from bus.messages import Health
 from reactor.alerts.alert import Alert
 
 LATE = timedelta(seconds=15)
-"""How much later than a newer post an older one may come in: Alertmanager's --cluster.peer-timeout, and longer than a
-request may take here. Also how coarsely heartbeats are kept, so that a group that is posted every 10 s costs no write
-each time."""
+"""Longest time by which an older post may come in after a newer one: Alertmanager's --cluster.peer-timeout, and longer
+than a request may take here. Also the resolution of stored heartbeats, so that a group that is posted every 10 s costs
+no write each time."""
 
 SILENT = timedelta(hours=4, minutes=30)
 """Alertmanager's default repeat_interval and slack: a firing alert that was neither posted nor listed for this long
 counts as one that ended without proof."""
 LISTED_AGAIN = timedelta(hours=1)
-"""How coarsely `last_post_at` keeps that an alert is still listed, so that a poll costs no write for each alert."""
+"""Resolution with which `last_post_at` shows that an alert is still listed, so that a poll costs no write for each
+alert."""
 
 
 class AlertOutcome(StrEnum):
-    """What became of an alert: the words of the metric reactor_webhook_alerts_total."""
+    """Outcome of one posted alert: the words of the metric reactor_webhook_alerts_total."""
 
     TAKEN = "taken"
     REPEATED = "repeated"
@@ -45,7 +46,7 @@ class AlertOutcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class AlertOpinion:
-    """Whose word about which target: several alerts may feed one opinion."""
+    """Source, signal and target of an observation: several alerts may feed one opinion."""
 
     source: str
     signal: str
@@ -65,13 +66,13 @@ class AlertState(BaseModel):
     detail: str = ""
     status: Literal["firing", "resolved"]
     starts_at: AwareDatetime | None = None
-    """As the newest post has it, by Prometheus' clock."""
+    """Start in the newest post, by Prometheus' clock."""
     resolved_at: AwareDatetime | None = None
     """endsAt of the resolved, by Prometheus' clock; ours where it had none."""
     changed_at: AwareDatetime
     """Since when it has this status without a break, as far as posts and polls show: when the first of them came in."""
     last_post_at: AwareDatetime
-    """When it was last posted, to within LATE, or listed as active, to within LISTED_AGAIN."""
+    """Time at which it was last posted, to within LATE, or listed as active, to within LISTED_AGAIN."""
     opened: bool = True
     """False: only its resolved was ever seen. Kept so that a firing that comes in late does not open it."""
     confirmed: bool = False
@@ -90,7 +91,7 @@ class AlertState(BaseModel):
 
     @property
     def waits(self) -> bool:
-        """Whether it is resolved, acted on before, and not yet proven."""
+        """True if it is resolved, acted on before, and not yet proven."""
         return self.status == "resolved" and self.opened and not self.confirmed
 
 
@@ -160,7 +161,7 @@ def _heartbeat(state: AlertState, alert: Alert, at: datetime) -> AlertState:
 
 
 def began_anew(state: AlertState, alert: Alert, seen_at: datetime) -> bool:
-    """Whether a firing alert ended and began again after it was last seen, so that it did not fire without a break."""
+    """True if a firing alert ended and began again after it was last seen, so that it did not fire without a break."""
     return _began_after(alert.starts_at, seen_at) and _began_after(alert.starts_at, state.starts_at)
 
 
@@ -182,7 +183,7 @@ def _late_resolved(state: AlertState, alert: Alert, at: datetime) -> bool:
 
 
 def _end(alert: Alert) -> datetime | None:
-    """No alert ends before it starts: the sender's clock was ahead then, and was set right since."""
+    """End of a resolved alert, never before its start: then the sender's clock was ahead, and was set right since."""
     if alert.ends_at is None or alert.starts_at is None:
         return alert.ends_at
     return max(alert.ends_at, alert.starts_at)
@@ -204,7 +205,7 @@ def speaker(states: Iterable[AlertState]) -> AlertState | None:
 
 
 def health_of(state: AlertState) -> Health:
-    """What an alert says of its target. Resolved alone is no proof."""
+    """Health of the target by an alert. Resolved alone is no proof."""
     if state.status == "firing":
         return Health.UNHEALTHY
     return Health.HEALTHY if state.confirmed else Health.UNKNOWN

@@ -1,4 +1,4 @@
-"""All alert states: kept in the bucket, mirrored in memory, changed by compare-and-set only.
+"""Store of all alert states: kept in the bucket, mirrored in memory, changed by compare-and-set only.
 
 Any number of processes share the bucket. Each follows its changes, so that each knows all alerts of a target when it
 publishes its health, and each write names the revision that it rests on, so that no process undoes another's.
@@ -25,11 +25,12 @@ ROUNDS_MAX = 16  # each round another writer was faster; that often in a row mea
 FOLLOW_AGAIN_SECONDS = 1.0
 
 Change = Callable[[AlertState | None], AlertState | None]
-"""What shall become of a state; None: it is removed, or stays away. Called again where another process was faster."""
+"""Gives the new state for a known one; None: it is removed, or stays away. Called again where another process was
+faster."""
 
 
 class AlertStore:
-    """The states. `async with` it: reads the bucket, then follows it."""
+    """Store of all alert states. `async with` it: reads the bucket, then follows it."""
 
     def __init__(self, store: Store) -> None:
         self._store = store

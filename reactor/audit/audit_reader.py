@@ -10,7 +10,7 @@ from typing import Any
 
 from bus.errors import Malformed
 from bus.jetstream import JetStreamBus
-from bus.message_admission import read
+from bus.message_admission import read_message
 from bus.messages import DecisionRecord
 from bus.port import Delivery
 from bus.topology import DECISIONS, GROUPS
@@ -21,21 +21,21 @@ from reactor.audit.position import Position
 log = logging.getLogger(__name__)
 
 END = timedelta(seconds=1)
-"""Nothing more for so long: the stream is read."""
+"""Time without a record after which the stream counts as read."""
 CLOCKS = timedelta(minutes=1)
-"""By so much the clock of the process that dated a record may be ahead of the bus's."""
+"""Most by which the clock of the process that dated a record may be ahead of the bus's."""
 FULL = 0.9
-"""From this share of its bytes on, a stream may have dropped records that were not old."""
+"""Share of its bytes from which on a stream may have dropped records that were not old."""
 
 
 @dataclass(slots=True)
 class AuditTrail:
-    """All of it."""
+    """Stored audit of all partitions."""
 
     heads: Mapping[str, Head]
-    """By partition: the newest record, as the partition's state names it."""
+    """Newest record of each partition, as the partition's state names it."""
     kept_since: datetime | None
-    """Nothing that was decided later has been removed by retention; None: the stream was full."""
+    """Time since which retention has removed no decision; None: the stream was full."""
     records: list[DecisionRecord] = field(default_factory=list)
     stored: list[StoredRecord] = field(default_factory=list)
 
@@ -68,7 +68,7 @@ def _kept_since(info: Mapping[str, Any]) -> datetime | None:
 
 def _take(audit: AuditTrail, one: Delivery) -> None:
     try:
-        record = read(one.subject, one.body).data
+        record = read_message(one.subject, one.body).data
     except Malformed:
         record = None
     if not isinstance(record, DecisionRecord):

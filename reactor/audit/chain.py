@@ -16,7 +16,7 @@ from typing import Any
 from bus import subjects
 from bus.envelope import encode
 from bus.errors import Malformed, Refused
-from bus.message_admission import read
+from bus.message_admission import read_message
 from bus.messages import ChainLink, DecisionRecord, iso
 from bus.port import Bus, Fence, Outgoing
 from bus.topology import DECISIONS
@@ -41,15 +41,15 @@ class Head:
     number: int = 0
     hash: str = ""
     at: datetime | None = None
-    """When it was decided."""
+    """Time of its decision."""
 
     @classmethod
     def read(cls, stored: Mapping[str, Any] | None) -> Head:
-        """As `stored` gives it."""
+        """Read what `stored` gives."""
         return cls(stored["number"], stored["hash"], datetime.fromisoformat(stored["at"])) if stored else cls()
 
     def stored(self) -> dict[str, Any] | None:
-        """For the partition's state; None: there is no record yet."""
+        """JSON object for the partition's state; None: there is no record yet."""
         return {"number": self.number, "hash": self.hash, "at": iso(self.at)} if self.at else None
 
 
@@ -88,7 +88,7 @@ class ChainWriter:
             return
         self._sequence = newest.sequence
         try:
-            record = read(newest.subject, newest.body).data
+            record = read_message(newest.subject, newest.body).data
         except Malformed:
             return  # a stranger's: a verification of the audit finds it
         link = record.chain if isinstance(record, DecisionRecord) else None
@@ -112,7 +112,8 @@ class ChainWriter:
                     await self.write(entry)
 
     async def _written_together(self, entries: Sequence[ChainEntry]) -> bool:
-        """Whether all of these are stored; False: none is, and what each of them is answered alone says why."""
+        """Store these in one batch. True if all are stored; False: none is, and the answer to each of them alone says
+        why."""
         bodies, head = list[bytes](), self.head
         async for entry in sliced(entries, size=PAUSE_AFTER):
             body, head = self._linked(entry, head)

@@ -1,4 +1,4 @@
-"""Whatever comes of a person's word, the audit says that it was given: by whom, when, and why."""
+"""Records of commands in the audit: by whom, when, and why, whatever becomes of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a production audit can prove: the decisions that were recorded against the observations that were stored.
+"""Checks a production audit: the decisions that were recorded against the observations that were stored.
 
 early        weights were asked for while the target had been bad, by all that was said of it, for less than its window
 needless     by all that was said the target was Healthy, or no word from the window's end or later says that it was bad
@@ -19,37 +19,37 @@ from math import inf
 from typing import Any
 
 from bus.messages import DecisionRecord, Health, Observation
-from reactor.audit.checker import AuditVerdict, Breach
-from reactor.audit.object_history import Span, merged
+from reactor.audit.spans import Span, merged
+from reactor.audit.verdict import AuditVerdict, Breach
 
 SLACK = 0.05
 """Seconds by which clocks may lie apart."""
 FAILING = frozenset({"PrimaryUnhealthy"})
-"""Why an action is asked for that needs a primary which has been bad for its whole window."""
+"""Reasons of actions that need a primary which has been bad for its whole window."""
 
 
 @dataclass(frozen=True, slots=True)
 class RuleWindow:
-    """What the rule says of one group: whose health decides, and how long it must be bad."""
+    """Target whose health decides in one group, and its toleration."""
 
     target: str
     toleration: timedelta
     signals: frozenset[str] | None = None
-    """Which opinions count; None: all."""
+    """Signals that count; None: all."""
 
 
 @dataclass(frozen=True, slots=True)
 class Badness:
-    """How long a target had been bad without a break, by what its sources had seen. Seconds since the epoch."""
+    """Stretch for which a target was bad without a break, as its sources saw it. Seconds since the epoch."""
 
     since: float
     proven_until: float
-    """For so long it was seen to be bad."""
+    """Time up to which it was seen to be bad."""
 
 
 @dataclass(slots=True)
 class TargetObservations:
-    """All that was said about one target."""
+    """Observations of one target."""
 
     said: list[Observation] = field(default_factory=list)
 
@@ -96,14 +96,14 @@ def _stretches(words: Iterable[Observation]) -> tuple[list[Span], float]:
 
 
 def _goes_on(last: Observation, one: Observation) -> bool:
-    """Whether the signal was bad all the time between two of its words."""
+    """True if the signal was bad all the time between two of its observations."""
     if one.since is None or (one.version and one.version == last.version):
         return True
     return one.since.timestamp() <= max(_proves_until(last), last.observed_at.timestamp() + one.resolution_seconds)
 
 
 def _proves_until(one: Observation) -> float:
-    """Without a source that can be asked, a word holds until it is stale."""
+    """End of the time that an observation proves. Without a source that can be asked it counts until it is stale."""
     holds = one.valid_seconds
     if holds is None:
         holds = 0.0 if one.source else inf if one.stale_seconds is None else one.stale_seconds
@@ -180,7 +180,7 @@ def _founded(
 
 
 def _remembered(known: TargetObservations, since: float) -> bool:
-    """Whether what was said before this moment is still there."""
+    """True if observations from before this moment are still stored."""
     return any(one.observed_at.timestamp() <= since for one in known.said)
 
 

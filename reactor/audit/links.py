@@ -1,4 +1,4 @@
-"""Whether the audit is whole: each record against the one before it, and the newest against the partition's state.
+"""Checks that the audit is whole: each record against the one before it, and the newest against the partition's state.
 
 edited    a record's hash is not the one that the next record, or the partition's state, has of it
 missing   a number is left out
@@ -17,8 +17,8 @@ from datetime import datetime
 from bus.messages import ChainLink, DecisionRecord
 from bus.port import Delivery
 from reactor.audit.chain import Head
-from reactor.audit.checker import AuditVerdict, Breach
 from reactor.audit.signing import Signer
+from reactor.audit.verdict import AuditVerdict, Breach
 
 PROMISE = "chain"
 
@@ -33,7 +33,7 @@ class StoredRecord:
     rule: str
     at: datetime
     stored_at: datetime
-    """By the server's clock, which no record sets."""
+    """Time by the server's clock, which no record sets."""
     hash: str
     link: ChainLink | None
 
@@ -69,8 +69,8 @@ def check(
 def _signatures(
     name: str, chain: Sequence[StoredRecord], signer: Signer, signed_since: datetime | None
 ) -> Iterator[Breach]:  # fmt: skip
-    """What has another signature, and what has none although it should: records before it have one, or it is newer
-    than the key."""
+    """Breaches of records with another signature, and of those with none although they should have one: records before
+    them have one, or they are newer than the key."""
     signed = False
     for one in chain:
         late = signed_since is not None and one.stored_at > signed_since

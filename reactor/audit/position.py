@@ -17,12 +17,12 @@ from rules.core.later_keys import LaterKeys, later_keys, with_later
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """As it is stored beside the groups of the partition."""
+    """Position of a partition, as it is stored beside its groups."""
 
     sequence: int = 0
-    """Of the last fact; 0: none."""
+    """Sequence of the last fact; 0: none."""
     stream: str = ""
-    """When the stream of facts was created that it counts; empty: not known."""
+    """Time at which the stream of facts was created that it counts; empty: not known."""
     rules: str = ""
     """Digest of the rules by which the facts up to it were read."""
     audited: Head = field(default_factory=Head)

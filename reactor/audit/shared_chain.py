@@ -23,7 +23,7 @@ from reactor.runtime import telemetry
 log = logging.getLogger(__name__)
 
 TRIES = 20
-"""How often a record or its hash is written that others write at the same time."""
+"""Most tries to write a record or its hash that others write at the same time."""
 WRITER = "routers"
 
 

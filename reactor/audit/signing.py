@@ -13,7 +13,7 @@ from bus.messages import ChainLink, iso
 from reactor.runtime.errors import SettingsError
 
 KEY_BYTES_MIN = 32
-"""As many as the digest has: RFC 2104, section 3."""
+"""Least length of a key: that of the digest (RFC 2104, section 3)."""
 
 
 class Signer:
@@ -45,7 +45,7 @@ class Signer:
         return link.model_copy(update={"signature": self._sign(chain, link)})
 
     def verifies(self, chain: str, link: ChainLink) -> bool:
-        """Whether it was signed with this key, for this place in this chain."""
+        """True if it was signed with this key, for this place in this chain."""
         return hmac.compare_digest(self._sign(chain, link).encode(), link.signature.encode())
 
     def _sign(self, chain: str, link: ChainLink) -> str:

@@ -23,9 +23,9 @@ from reactor.settings.model import Settings
 from reactor.views.stored_records import stored
 
 if TYPE_CHECKING:
-    from reactor.audit.checker import AuditVerdict
     from reactor.audit.decisions import RuleWindow
     from reactor.audit.signing import Signer
+    from reactor.audit.verdict import AuditVerdict
     from rules.loader import RuleSet
 
 PATIENCE = timedelta(seconds=3)
@@ -140,8 +140,8 @@ def _windows(rules: RuleSet) -> dict[tuple[str, str], RuleWindow]:
     """Give whose health decides, for each rule that names its route and its primary; of others nothing is claimed."""
     from reactor.audit.decisions import RuleWindow
     from rules.kinds.traffic.backends import service_target
+    from rules.kinds.traffic.model import TrafficFailover
     from rules.kinds.traffic.route_interests import named_ref
-    from rules.rulefile.model import TrafficFailover
 
     windows = {}
     for rule in rules.rules:

@@ -118,7 +118,7 @@ def _loaded(patterns: tuple[str, ...]) -> loader.RuleSet:
     if not names and not problems:
         raise click.UsageError("name at least one rule file, with --rules FILE")
     try:
-        found = loader.load(read_all(names, problems))
+        found = loader.load_rules(read_all(names, problems))
     except InvalidFiles as error:
         fail([*problems, *error.problems])
     if not problems and not any(isinstance(source, Playable) for source in found.sources):

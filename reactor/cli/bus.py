@@ -50,7 +50,7 @@ def bus() -> None:
 
 
 def _asking(command: ClickCommand) -> ClickCommand:
-    """What every command here takes."""
+    """Options of every command here."""
     options = (
         click.option(
             "-c", "--config", type=click.Path(path_type=Path, dir_okay=False), envvar="REACTOR_CONFIG",

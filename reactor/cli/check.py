@@ -73,7 +73,7 @@ def check(files: tuple[str, ...], output: str, *, against: tuple[str, ...], conf
             problems += _asked(reading, [SETTINGS if word in paths else word for word in against], config)
     for name, text in read_all(tests, problems):
         try:
-            problems += tester.load(text, name, read_text).warnings
+            problems += tester.load_suite(text, name, read_text).warnings
         except InvalidFiles as error:
             problems += error.problems
     problems = sorted(set(problems))

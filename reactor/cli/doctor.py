@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from reactor.workbench.doctor.finding import Finding, Findings
 
 GROUPS = ("settings", "rules", "bus", "members", "clusters", "prometheus", "alertmanager", "clocks", "disk", "versions")
-"""In the order in which they are printed."""
+"""Groups of checks, in the order in which they are printed."""
 UNREAD = "the settings cannot be used"
 
 

@@ -25,7 +25,7 @@ from reactor.workbench.starter.starter_text import text_of_rules
 
 _KUBECONFIG = "~/.kube/config"
 _UNNAMED = "local"
-"""What a kubeconfig's current context is called here."""
+"""Name here of a kubeconfig's current context."""
 _NO_NAME = re.compile(r"[^A-Za-z0-9._-]+")
 
 

@@ -51,7 +51,7 @@ class LazyGroup(click.Group):
     """A group that imports a command only when it is run."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click gives it
-        """In the order of use, not of the alphabet."""
+        """Names of the commands in the order of use, not of the alphabet."""
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - click gives it

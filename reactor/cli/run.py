@@ -25,7 +25,7 @@ from reactor.settings.model import Settings
 from rules.core.errors import RulesError
 
 ROLES = ("observer", "receiver", "router", "decider", "executor")
-"""As in reactor.process.role_set, which `--help` does not import. They are `all`."""
+"""Roles of `all`, as in reactor.process.role_set, which `--help` does not import."""
 WEB = "web"
 """Serves the page: only where it is named."""
 DESCRIPTORS_MAX = 65_536

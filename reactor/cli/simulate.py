@@ -97,7 +97,7 @@ def simulate(
     if STDIN in names and history == STDIN:
         raise click.UsageError("rules and history cannot both be read from stdin")
     try:
-        loaded = loader.load(read_all(names, problems))
+        loaded = loader.load_rules(read_all(names, problems))
     except InvalidFiles as error:
         fail([*problems, *error.problems])
     texts = [] if history is None else [*read_all([history], problems)]
@@ -113,7 +113,7 @@ def simulate(
 
 
 def _documents(*args: Any, **options: Any) -> Iterator[str]:
-    """As `play`, each line as a YAML document."""
+    """The lines of `play`, each as a YAML document."""
     for line in play(*args, **options):
         yield f"---\n{as_yaml(json.loads(line))}"
 
@@ -121,7 +121,7 @@ def _documents(*args: Any, **options: Any) -> Iterator[str]:
 def _play(rules: loader.RuleSet, text: Text, show: Show, *, until: float | None, outcomes: bool) -> None:
     name, body = text
     try:
-        past = history_.load(history_.lines_of(body), name)
+        past = history_.load_history(history_.lines_of(body), name)
     except InvalidHistory as error:
         say(str(error), err=True)
         sys.exit(1)

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from reactor.fleet.presence import Process
 
 WATCH_SECONDS = 2.0
-"""How often `--watch` looks: what a process does is stored within a second."""
+"""Seconds between two looks with `--watch`: what a process does is stored within a second."""
 
 
 @click.command()
@@ -90,7 +90,7 @@ def _leave() -> NoReturn:
 
 
 class Shown:
-    """What the screen shows."""
+    """Prints the status, and again where it has changed."""
 
     def __init__(self, settings: Settings, output: str, pattern: str, *, remembered: bool, compact: bool) -> None:
         self._rules: RulesByName = {rule.name: rule for rule in known_rules(settings)[0].rules}

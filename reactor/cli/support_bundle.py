@@ -108,7 +108,7 @@ def _collected(
 
 
 def _said(name: str, words: list[str]) -> File:
-    """What a command prints. CliRunner is click's own way to run one and keep that."""
+    """File with the output of a command. CliRunner is click's own way to run one and capture that."""
     from click.testing import CliRunner
 
     from reactor.cli.main import cli
@@ -128,7 +128,7 @@ def _embedded(settings: Settings) -> list[str]:
 
 
 def _write(path: Path, body: bytes) -> None:
-    """For its owner's eyes only. Raises SettingsError where it exists, or cannot be written."""
+    """Write a file that only its owner can read. Raises SettingsError where it exists, or cannot be written."""
     from reactor.runtime.errors import SettingsError
 
     try:

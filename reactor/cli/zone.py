@@ -27,7 +27,7 @@ from reactor.views.zone_words import (
     rows_of,
     stored_rows,
 )
-from rules.rulefile.isolation import ZoneIsolation
+from rules.kinds.zone.model import ZoneIsolation
 
 ON = (
     click.option(

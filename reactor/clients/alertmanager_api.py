@@ -1,4 +1,4 @@
-"""What an Alertmanager holds now: for finding what its webhook never told, a lost resolved or a lost firing."""
+"""Reads the alerts of an Alertmanager: for finding what its webhook never told, a lost resolved or a lost firing."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ from reactor.settings.server_settings import Endpoint
 
 _ALL = {"active": "true", "silenced": "true", "inhibited": "true", "unprocessed": "true"}
 BYTES_PER_ALERT = 4096
-"""Of an answer, unpacked, where maxBytes is not set; an alert with long annotations has some 2,000."""
+"""Bytes for each alert of an answer, unpacked, where maxBytes is not set; an alert with long annotations has some
+2,000."""
 _EXCERPT_BYTES = 300
 _CHUNK_BYTES = 64 << 10
 _MENDABLE = frozenset({400, 401, 403, 404, 405})
@@ -29,7 +30,7 @@ _SPACE = re.compile(r"[ \t\r\n]*")
 
 
 class AlertsUnavailable(Retryable):
-    """No answer, or none that can be used."""
+    """Alertmanager gave no answer, or none that can be used."""
 
 
 class AlertsRefused(Terminal):

@@ -1,4 +1,4 @@
-"""What a refusal by a Kubernetes API means: pure, so that every answer of the table can be tested without a server.
+"""Errors for the refusals of a Kubernetes API: pure, so that every answer of the table can be tested without a server.
 
 The messages are for the person who has to do something about it: which cluster, which request, the server's own words,
 and for 401 and 403 what to grant.
@@ -32,7 +32,7 @@ _NO_PERMISSION = ("exceeded quota", "denied the request", "violates PodSecurity"
 
 @dataclass(frozen=True, slots=True)
 class RefusedRequest:
-    """What was asked, as far as it matters for explaining the answer."""
+    """Request, as far as it matters for explaining the answer."""
 
     cluster: str
     method: str
@@ -79,7 +79,7 @@ def _words(body: bytes) -> str:
 
 
 def _failed_test(request: RefusedRequest, body: bytes) -> bool:
-    """Whether a 422 says that a JSON Patch does not fit the object any more.
+    """True if a 422 says that a JSON Patch does not fit the object any more.
 
     The API server answers every patch that it cannot apply, a failed `test` and a path that is gone alike, with a
     generic Status; a patch that it could apply and whose result breaks the schema names the object: `… is invalid`.
@@ -93,7 +93,7 @@ def _failed_test(request: RefusedRequest, body: bytes) -> bool:
 def _refused_eviction(
     status: int, message: str, body: bytes, headers: Mapping[str, str]
 ) -> BudgetSpent | BudgetsOverlap | None:
-    """What the Eviction API says of disruption budgets; None: it is about something else, such as its own load.
+    """Error of the Eviction API about disruption budgets; None: it is about something else, such as its own load.
 
     Source: Kubernetes pkg/registry/core/pod/rest/eviction.go: 429 with the cause DisruptionBudget, 500 in these words.
     """

@@ -1,4 +1,4 @@
-"""Which API versions of routes there are, and which one a cluster serves."""
+"""API versions of routes, and the choice of the one that a cluster serves."""
 
 from __future__ import annotations
 

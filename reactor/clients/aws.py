@@ -46,7 +46,7 @@ class Ec2(Protocol):
 
     @property
     def region(self) -> str:
-        """Which region it speaks to."""
+        """AWS region that it calls."""
         ...
 
     async def read(self, operation: str, key: str, **parameters: Any) -> Sequence[Mapping[str, Any]]:
@@ -160,7 +160,7 @@ class Boto:
         try:
             return getattr(self._client, operation)(**parameters)
         except ClientError as error:
-            raise refusal(about, error.response.get("Error", {})) from error
+            raise aws_error(about, error.response.get("Error", {})) from error
         except NoCredentialsError as error:
             raise Forbidden(f"{about}: {error}; give the reactor's service account an IAM role (IRSA)") from error
         except ParamValidationError as error:
@@ -169,7 +169,7 @@ class Boto:
             raise ApiUnavailable(f"{about} got no answer: {error}") from error
 
 
-def refusal(about: str, error: Mapping[str, Any]) -> Terminal | Retryable:
+def aws_error(about: str, error: Mapping[str, Any]) -> Terminal | Retryable:
     """Give the error for an answer other than success. Pure, so that the table can be tested."""
     code, words = str(error.get("Code", "")), str(error.get("Message", ""))
     message = f"{about} was answered {code}: {' '.join(words.split())[:300]}"
@@ -185,6 +185,6 @@ def refusal(about: str, error: Mapping[str, Any]) -> Terminal | Retryable:
 
 
 def _action(about: str) -> str:
-    """From `ec2 eu-central-1: create_network_acl` to `ec2:CreateNetworkAcl`, which is IAM's name for it."""
+    """IAM's name of a call: `ec2:CreateNetworkAcl` for `ec2 eu-central-1: create_network_acl`."""
     service = about.partition(" ")[0]
     return f"{_IAM.get(service, service)}:" + "".join(word.capitalize() for word in about.rpartition(" ")[2].split("_"))

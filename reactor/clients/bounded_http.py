@@ -89,7 +89,7 @@ class _SecurePool(HTTPSConnectionPool):
 
 
 class BoundedAdapter(HTTPAdapter):
-    """To be mounted on a session: every answer of more bytes, unpacked, raises AnswerTooLarge."""
+    """Adapter to mount on a session: every answer of more bytes, unpacked, raises AnswerTooLarge."""
 
     def __init__(self, bytes_max: int, **options: Any) -> None:
         self._bytes_max = bytes_max

@@ -18,7 +18,7 @@ _NUMBER = re.compile(r"[0-9]{1,20}")
 
 
 class ChangeType(StrEnum):
-    """What happened to an object."""
+    """Kind of change to an object."""
 
     ADDED = "ADDED"
     MODIFIED = "MODIFIED"
@@ -26,7 +26,7 @@ class ChangeType(StrEnum):
 
 
 class ReadInterval(NamedTuple):
-    """When something was looked at: what was found was so at some moment between the two."""
+    """Begin and end of a look: what was found was so at some moment between the two."""
 
     began: datetime
     ended: datetime
@@ -42,7 +42,7 @@ class ObjectChange(NamedTuple):
 
 
 class ObjectKey(NamedTuple):
-    """What identifies an object in its collection; the namespace is empty for cluster-wide kinds."""
+    """Identity of an object in its collection; the namespace is empty for cluster-wide kinds."""
 
     namespace: str
     name: str
@@ -70,7 +70,7 @@ def version_of(found: object) -> str:
 
 
 def is_earlier(version: str, other: str) -> bool:
-    """Whether one resourceVersion is before another of the same kind; False where they are not decimal numbers.
+    """True if one resourceVersion is before another of the same kind; False where they are not decimal numbers.
 
     They may be compared as numbers where they are such: KEP-5504.
     """

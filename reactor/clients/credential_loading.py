@@ -27,5 +27,5 @@ def in_thread(load: Callable[[], Coroutine[Any, Any, T]], *, what: str) -> Calla
 
 
 def rest_seconds(took: float) -> float:
-    """How long credentials are not read again after a reading that took so many seconds."""
+    """Seconds until credentials are read again after a reading that took `took` seconds."""
     return min(max(REST_TIMES * took, REST_SECONDS_MIN), REST_SECONDS_MAX)

@@ -1,4 +1,4 @@
-"""How we show a Prometheus or an Alertmanager who we are, and know them by their certificates."""
+"""Credentials for a Prometheus or an Alertmanager, and the certificates by which we know them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether a LIST may be believed that lacks most of the objects of a moment ago.
+"""Decides if a LIST that lacks most of the objects of a moment ago may be believed.
 
 An API server that has just started, whose cache or backup is not complete, answers 200 with few objects or none. So a
 LIST that lacks more than half of them is believed only when others have said the same for long enough, and none that

@@ -15,11 +15,11 @@ from typing import Any, TypeVar
 from reactor.clients.kubernetes_port import ApiUnavailable
 
 ASK_SECONDS = 1.0
-"""Between two small requests, and before the first."""
+"""Seconds between two small requests, and before the first."""
 ANSWER_SECONDS = 1.5
-"""So long one of them may take."""
+"""Seconds within which a small request counts as answered."""
 WAIT_SECONDS = 10.0
-"""No request is waited for longer until its answer begins."""
+"""Seconds after which no request is waited for any longer until its answer begins."""
 ANSWERS_MAX = 3
 """A watch, or a read of one object, which a server that is well answers at once, is left after so many answers to small
 requests."""
@@ -47,20 +47,22 @@ async def unless_hung(
     task = asyncio.create_task(call)
     try:
         async with asyncio.timeout(WAIT_SECONDS):
-            await _waited(task, ask, what, answers_max)
+            await _wait_or_ask(task, ask, what, answers_max)
     except TimeoutError as error:
-        await _left(task, close)
+        await _abandon(task, close)
         raise ApiUnavailable(f"{what} got no answer within {WAIT_SECONDS:g} s") from error
     except BaseException:  # a cancellation too: the call would go on, and its answer stay open
-        await _left(task, close)
+        await _abandon(task, close)
         raise
     return task.result()
 
 
-async def _waited(task: asyncio.Task[Any], ask: Callable[[], Awaitable[object]], what: str, answers_max: float) -> None:
+async def _wait_or_ask(
+    task: asyncio.Task[Any], ask: Callable[[], Awaitable[object]], what: str, answers_max: float
+) -> None:
     unanswered, answers = False, 0
     while not (await asyncio.wait({task}, timeout=ASK_SECONDS))[0]:
-        answered = await _answered(ask)
+        answered = await _answers(ask)
         if answered and unanswered and not task.done():
             raise Hung(f"{what} hangs, on a server that answers again")
         answers += answered
@@ -69,14 +71,14 @@ async def _waited(task: asyncio.Task[Any], ask: Callable[[], Awaitable[object]],
         unanswered = unanswered or not answered
 
 
-async def _left(task: asyncio.Task[T], close: Callable[[T], None]) -> None:
+async def _abandon(task: asyncio.Task[T], close: Callable[[T], None]) -> None:
     task.cancel()
     await asyncio.wait({task})
     if not task.cancelled() and task.exception() is None:
         close(task.result())
 
 
-async def _answered(ask: Callable[[], Awaitable[object]]) -> bool:
+async def _answers(ask: Callable[[], Awaitable[object]]) -> bool:
     try:
         await ask()
     except ApiUnavailable:

@@ -1,4 +1,4 @@
-"""What the product asks of a Prometheus: instant queries."""
+"""Port to a Prometheus: instant queries."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from reactor.runtime.errors import Retryable, Terminal
 
 
 class QueryFailed(Retryable):
-    """No answer: a timeout, a lost connection, an overloaded server, an expression that fails on today's series."""
+    """A query got no answer: a timeout, a lost connection, an overloaded server, an expression that fails on today's
+    series."""
 
 
 class QueryRefused(Terminal):
@@ -22,7 +23,7 @@ class Sample(NamedTuple):
 
     labels: dict[str, str]
     value: float
-    """May be NaN or infinite."""
+    """Value of the sample; may be NaN or infinite."""
     timestamp: float
     """Seconds since 1970 by Prometheus's clock."""
 

@@ -1,4 +1,4 @@
-"""What the product asks of a Kubernetes API: raw JSON, one call each."""
+"""Port to a Kubernetes API: raw JSON, one call each."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Conflict(Retryable):
 
 
 class ApiUnavailable(Retryable):
-    """No answer in time, a cut connection, 429 or 5xx.
+    """The API gave no answer in time, cut the connection, or answered 429 or 5xx.
 
     `status`: the answer's, None where there was none.
     """

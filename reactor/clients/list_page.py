@@ -37,7 +37,7 @@ class ListPage:
         self.version = self._word("resourceVersion")
         """The list's own; empty where it has none."""
         self.token = self._word("continue")
-        """What asks for the next page; empty: this is the last one."""
+        """Token that asks for the next page; empty: this is the last one."""
 
     @cached_property
     def digest(self) -> bytes:

@@ -22,14 +22,14 @@ from urllib3.util.retry import Retry
 from reactor.clients.bounded_http import AnswerTooLarge, BoundedAdapter, ThreadCall
 from reactor.clients.credentials import authorization
 from reactor.clients.instant_queries import QueryFailed, QueryRefused, Sample
-from reactor.clients.prometheus_warnings import Warnings
+from reactor.clients.prometheus_warnings import PartialAnswer, Warnings
 from reactor.clients.scraped import NotScrapedYet, Scraped
 from reactor.runtime.errors import SettingsError
 from reactor.runtime.threads import Threads
 from reactor.settings.server_settings import Endpoint
 
 BYTES_PER_SERIES = 1024
-"""Of an answer, unpacked, where maxBytes is not set; a series of 20 labels has some 700."""
+"""Bytes for each series of an answer, unpacked, where maxBytes is not set; a series of 20 labels has some 700."""
 _SPARE_SECONDS = 1.0  # the server ends a query at its timeout, and may then still say so
 _STATUS = re.compile(r"HTTP Status Code (\d{3})")
 _MENDABLE = frozenset({400, 401, 403, 404, 405, 413, 414})
@@ -71,7 +71,7 @@ class Prometheus:
         }
         if at is not None:
             params["time"] = str(at.timestamp())
-        samples = _samples(f"prometheus.{self._name}", await self._asked(promql, params))
+        samples = _samples(f"prometheus.{self._name}", await self._ask(promql, params))
         if len(samples) > self._max_series:
             raise QueryRefused(
                 f"prometheus.{self._name}: the result has more than {self._max_series} series: aggregate the query, "
@@ -85,7 +85,7 @@ class Prometheus:
             call.end()
         self._client.close()
 
-    async def _asked(self, promql: str, params: dict[str, str]) -> Any:
+    async def _ask(self, promql: str, params: dict[str, str]) -> Any:
         where = f"prometheus.{self._name}"
         call = ThreadCall()
         self._calls.add(call)
@@ -99,6 +99,8 @@ class Prometheus:
             raise QueryRefused(
                 f"{where}: {error}: aggregate the query, or raise prometheus.{self._name}.maxBytes"
             ) from error
+        except PartialAnswer as error:
+            raise QueryFailed(f"{where}: the answer is of a part of the data only: {error}") from error
         except NotScrapedYet as error:
             raise QueryFailed(f"{where}: {error}") from error
         except PrometheusApiClientException as error:

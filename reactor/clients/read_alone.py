@@ -12,7 +12,7 @@ from reactor.clients.kubernetes_port import KubeApi
 from reactor.runtime.errors import Retryable, Terminal
 
 ASKED_MAX = 8
-"""So many of the objects that a LIST lacks are read alone: they cost one round trip together."""
+"""Most objects missing from a LIST that are read alone: they cost one round trip together."""
 
 log = logging.getLogger(__name__)
 
@@ -25,7 +25,7 @@ async def found_alone(api: KubeApi, path: str, label_selector: str | None, lacki
 
 
 async def _is_there(api: KubeApi, path: str, label_selector: str | None, key: ObjectKey) -> bool:
-    """Whether the server has it, and selects it. No answer in time is no: all that the LIST tells waits for it."""
+    """True if the server has it, and selects it. No answer in time is False: all that the LIST tells waits for it."""
     try:
         async with asyncio.timeout(ANSWER_SECONDS):
             if label_selector is None:

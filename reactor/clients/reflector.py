@@ -48,8 +48,8 @@ from reactor.runtime.retry_backoff import RetryBackoff
 from reactor.runtime.standstill import NEVER
 
 WATCH_SECONDS = 3.0
-"""So long one watch is asked for. Its orderly end is the server's word that nothing else has happened: a connection
-that died says nothing either, and bookmarks come once a minute only."""
+"""Seconds for which one watch is asked for. Its orderly end is the server's word that nothing else has happened: a
+connection that died says nothing either, and bookmarks come once a minute only."""
 SILENT_SECONDS = 1.0
 """A watch that ends so much later than it was asked for is left for a LIST. What a silent watch hides is then seen
 within four seconds: in less time than an action may be late."""
@@ -60,8 +60,8 @@ RELIST_SECONDS_EACH = 0.005
 """More for each object: at most 200 of them a second are read for this, and up to 3,000 are read within 55 s."""
 SHORT_SECONDS = 1.0  # a watch that ends sooner has failed: a proxy may answer 200 and close, a thousand times a second
 SHORTEST_SECONDS = 2 * SHORT_SECONDS
-"""No watch is asked for less. Where a LIST is due before the end of one, it is read now: 200 namespaces would else open
-as many such watches at once, which are too short to be served by a shared one."""
+"""Least seconds for which a watch is asked for. Where a LIST is due before the end of one, it is read now: 200
+namespaces would else open as many such watches at once, which are too short to be served by a shared one."""
 GRACE_SECONDS = 5.0  # between the end of one watch and the start of the next the copy is still believed
 log = logging.getLogger(__name__)
 
@@ -118,7 +118,7 @@ class Reflector:
         self._watching: asyncio.Task[None] | None = None
         self._telling = False
         self._broken = False
-        """Whether a watch has broken since the last LIST: the server may be another one by now, restored from a backup,
+        """True if a watch has broken since the last LIST: the server may be another one by now, restored from a backup,
         which tells nothing of what it has lost."""
         self._list_began = NEVER  # of the newest LIST that was believed
         self._not_before: datetime | None = None  # a look is wanted that begins at this moment or later
@@ -130,12 +130,12 @@ class Reflector:
 
     @property
     def objects(self) -> Mapping[ObjectKey, JsonObject]:
-        """What there is now, projected."""
+        """Objects that exist now, projected, by namespace and name."""
         return {key: stored.object for key, stored in self._stored.items()}
 
     @property
     def seen(self) -> datetime | None:
-        """Until when the copy is known to be true; None: that is too long ago to be believed."""
+        """Time up to which the copy is known to be true; None: that is too long ago to be believed."""
         if self._heard_at is None or self._outdated:
             return None
         age = _now() - self._heard_at
@@ -158,12 +158,12 @@ class Reflector:
 
     @property
     def connected(self) -> bool:
-        """Whether the copy can be believed: a watch is open, or was until a moment ago."""
+        """True if the copy can be believed: a watch is open, or was until a moment ago."""
         return self.seen is not None
 
     @property
     def relist_seconds(self) -> float:
-        """How long after a LIST the next one is due."""
+        """Seconds from a LIST until the next one is due."""
         return self._relist_seconds + RELIST_SECONDS_EACH * len(self._stored)
 
     def look_again(self, not_before: datetime) -> None:
@@ -178,7 +178,7 @@ class Reflector:
 
     @property
     def _outdated(self) -> bool:
-        """Whether this process was stopped since the last LIST: what a watch sends afterwards may be as old as that."""
+        """True if this process was stopped since the last LIST: what a watch sends afterwards may be as old as that."""
         return self._clock.standstill.ended_at > self._list_began
 
     def _thawed(self) -> None:
@@ -220,7 +220,7 @@ class Reflector:
 
     @property
     def _may_list(self) -> bool:
-        """Whether the last LIST was so long ago that no more objects a second are read than for healing."""
+        """True if the last LIST was so long ago that no more objects a second are read than for healing."""
         return _now() - self._listed_at >= RELIST_SECONDS_EACH * len(self._stored)
 
     async def _watched(self, seconds: float) -> bool:

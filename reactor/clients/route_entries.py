@@ -39,18 +39,18 @@ class RouteEntry:
     """Pointers within it, and what they name: these fields say which backend it is, and a write is conditional on
     them."""
     service: str
-    """As rule files name it: `name`, or `namespace/name` where it is in another namespace than the route."""
+    """Service as rule files name it: `name`, or `namespace/name` where it is in another namespace than the route."""
     weight: object
-    """As the object has it: an int, a float or a quantity string; None: the object has none."""
+    """Weight as the object has it: an int, a float or a quantity string; None: the object has none."""
     default: int | None = None
-    """What an absent weight means; None: absent is not allowed to stay."""
+    """Meaning of an absent weight; None: absent is not allowed to stay."""
     field: str = "weight"
     """Pointer to its weight, within it."""
     where: str = ""
-    """As people write it: `spec.backends[0]`."""
+    """Path as people write it: `spec.backends[0]`."""
 
     def stands_at(self, wanted: int) -> bool:
-        """Whether nothing has to be written. An absent weight that means the wanted one stays absent."""
+        """True if nothing has to be written. An absent weight that means the wanted one stays absent."""
         if self.weight is None:
             return self.default == wanted
         return not isinstance(self.weight, bool) and self.weight in (wanted, str(wanted))
@@ -62,9 +62,9 @@ class _Rule(NamedTuple):
     found: JsonObject
     """It, or the whole route where that has no rules."""
     path: tuple[str | int, ...]
-    """Where it is."""
+    """Path of the rule in the object."""
     inside: str
-    """Where in it the list is."""
+    """Dotted path of the list within the rule."""
 
     def backends(self) -> list[Any]:
         """Give the list. Raises Unreadable."""

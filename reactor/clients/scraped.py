@@ -1,4 +1,4 @@
-"""Whether a Prometheus that was started again has scraped what it watches.
+"""Checks that a Prometheus that was started again has scraped its targets.
 
 Until it has, it answers with samples from before it went (it looks back five minutes), or with none where its data is
 lost; neither shows what is so now.
@@ -22,7 +22,7 @@ _NEVER = "0001-01-01"
 
 
 class NotScrapedYet(Exception):
-    """What it answers may be from before its start."""
+    """The answer of a Prometheus may be from before its start."""
 
 
 class Scraped:
@@ -36,7 +36,7 @@ class Scraped:
         """The start since which it is known to have scraped all its targets."""
 
     def was(self) -> bool:
-        """Whether what has just been answered shows the time since its start; False: ask again, from now on it does.
+        """True if what has just been answered shows the time since its start; False: ask again, from now on it does.
 
         Servers without Prometheus' status API (Thanos, Mimir) are believed. Raises NotScrapedYet, and what requests
         raises.

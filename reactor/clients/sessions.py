@@ -9,7 +9,7 @@ from typing import Any
 
 
 class Purpose(StrEnum):
-    """What a call is for."""
+    """Purpose of a call: each has its own limits."""
 
     ACT = "act"
     """Reads and writes of actions, and other single calls."""

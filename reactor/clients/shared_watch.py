@@ -23,15 +23,17 @@ from reactor.clients.kubernetes_port import ApiUnavailable, Forbidden
 from reactor.clients.watching import Expired
 
 NAMESPACES_MAX = 10
-"""So many namespaces of one kind are watched each by itself."""
+"""Most namespaces of one kind that are watched each by itself."""
 REFUSED_SECONDS = 600.0
-"""How long after a 403 a watch of the whole cluster is asked for again."""
+"""Seconds after a 403 until a watch of the whole cluster is asked for again."""
 WATCH_SECONDS = 3
-"""So long the shared watch is asked for: as reflectors do, for the same reason."""
+"""Seconds for which the shared watch is asked for: as reflectors do, for the same reason."""
 SHORT_SECONDS = 2.0
-"""Who wants a watch for less time needs to list soon, and is not made to wait for the shared one's end."""
+"""Seconds below which a watch is not served by the shared one: its reader needs to list soon, and cannot wait for its
+end."""
 YOUNG_SECONDS = 1.5
-"""Who came so lately does not end with the shared watch: a watch that ends at once counts as failed."""
+"""Seconds before the end of the shared watch within which a new reader does not end with it: a watch that ends at once
+counts as failed."""
 KEPT_EVENTS = 2000
 WAITING_MAX = 10_000  # lines that one reader has not taken
 
@@ -48,7 +50,7 @@ Open = Callable[[str, Mapping[str, str], float], AbstractAsyncContextManager[Byt
 class _Event(NamedTuple):
     version: int
     namespace: str | None
-    """None: it is about all namespaces."""
+    """Namespace of the events; None: all namespaces."""
     line: bytes
 
 
@@ -101,7 +103,7 @@ class _Shared:
         self._readers: set[_Reader] = set()
         self._kept: deque[_Event] = deque()
         self._version = self._floor = int(query["resourceVersion"])
-        """What is later than the floor is kept, or still to come."""
+        """resourceVersions: what is later than the floor is kept, or still to come."""
         self.ended = False
         self.opened: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         """Done once the server has answered; with Forbidden where we may not."""
@@ -109,7 +111,7 @@ class _Shared:
 
     @property
     def forbidden(self) -> bool:
-        """Whether the server has answered that we may not."""
+        """True if the server has answered that we may not."""
         return self.opened.done() and isinstance(self.opened.exception(), Forbidden)
 
     def join(self, namespace: str, version: int) -> _Reader:
@@ -193,7 +195,7 @@ class SharedWatches:
         self._cluster = cluster
         self._open = open_
         self._namespaces: dict[tuple[str, str], Counter[str]] = {}
-        """By collection and selector: the namespaces in which it is read, and by how many."""
+        """Namespaces in which each collection and selector is read, and the number of their readers."""
         self._shared: dict[tuple[str, str], _Shared] = {}
         self._refused_at: dict[tuple[str, str], float] = {}
 

@@ -1,4 +1,4 @@
-"""What follows from the failures of a reflector's calls: how long it waits, what is counted, what is logged once."""
+"""Failures of a reflector's calls: how long it waits, what is counted, what is logged once."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class WatchFailures:
         return wait
 
     def cannot_watch(self, error: Exception) -> bool:
-        """Whether a LIST is to be tried in place of the watch, after this error."""
+        """True if a LIST is to be tried in place of the watch, after this error."""
         return isinstance(error, Hung) or self._backoff.failures >= FAILURES_BEFORE_RELIST
 
     def succeeded(self) -> None:

@@ -1,4 +1,4 @@
-"""What the reflector asks of a Kubernetes API, beside the calls of `port.KubeApi`: single pages and open watches."""
+"""Port of the reflector to a Kubernetes API, beside the calls of `port.KubeApi`: single pages and open watches."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""When a partition writes what it has read: soon what is news, later what only moves dates on.
+"""Pace of a partition's checkpoints: soon after news, seldom where only dates have moved on.
 
 What was read after the last checkpoint is read again by the next owner, and folding it in again changes nothing. So a
 checkpoint only bounds how much that is, and how old the groups are that people see.
@@ -12,24 +12,24 @@ from datetime import timedelta
 from reactor.runtime.clock import Clock
 
 CHECKPOINT = timedelta(seconds=1)
-"""How often groups that owe nothing new are written, with the position."""
+"""Least time between two checkpoints when there is news: groups that owe nothing new, and the position."""
 ANSWERS = timedelta(milliseconds=100)
-"""So long news waits at least: the looks that a decision lacks come meanwhile, and are not read while a checkpoint is
-written. What they change is in the same one."""
+"""Least time from the first news to its checkpoint: the looks that a decision lacks come meanwhile, are not delayed by
+the write, and go into the same checkpoint."""
 REPEATS = timedelta(seconds=30)
-"""How often groups are written of which only dates have moved on: sources repeat the current state once in this
-time."""
+"""Time between two checkpoints of groups of which only dates have moved on: sources repeat the current state once in
+this time."""
 FACTS_MAX = 10_000
-"""After so many facts, over all partitions of a process, groups are written as if there were news: the next owners of
-its partitions read them again, in about a second."""
+"""Facts since the last checkpoints, over all partitions of a process, from which groups are written as if there were
+news: the next owners read them again, in about a second."""
 FACTS_MIN = 100
-"""But none of a partition that has had fewer."""
+"""Least facts since its checkpoint for a partition to be written because of FACTS_MAX."""
 FOREVER = timedelta(days=1)
 
 
 WRITERS = 1
-"""How many partitions of a process write a checkpoint at the same time: what a decision stores waits for the writes
-before it, with all of 64 at once on a busy disk for more than a second (measured)."""
+"""Partitions of a process that write a checkpoint at the same time: what a decision stores waits for the writes before
+it, with all of 64 at once on a busy disk for more than a second (measured)."""
 
 
 class CheckpointTurn:
@@ -47,7 +47,7 @@ class CheckpointTurn:
 
     @property
     def is_ours(self) -> bool:
-        """Whether it may write now."""
+        """True if the partition may write now."""
         return self.coming is not None and self.coming.done() and not self.coming.cancelled()
 
     def leave(self) -> None:
@@ -60,7 +60,7 @@ class CheckpointTurn:
 
 
 class Unsaved:
-    """How many facts the partitions of one process have read since their checkpoints."""
+    """Number of facts that the partitions of one process have read since their checkpoints."""
 
     def __init__(self) -> None:
         self.facts = 0
@@ -74,7 +74,7 @@ class CheckpointPace:
         self._process = process
         self._began = clock.monotonic()
         self._news_at: float | None = None
-        """When there was news first since the last checkpoint began."""
+        """Monotonic time of the first news since the last checkpoint began; None: no news."""
         self._facts = 0
 
     def read(self, facts: int) -> None:

@@ -9,7 +9,8 @@ from contextlib import asynccontextmanager
 
 from bus.errors import BusError, Unavailable
 from reactor.decide.measures import Measures
-from reactor.decide.partition import Partition, PartitionContext
+from reactor.decide.partition import Partition
+from reactor.decide.partition_context import PartitionContext
 from reactor.decide.store import OwnershipLost
 from reactor.fleet.fleet import LOOK, Fleet
 from reactor.runtime import telemetry
@@ -21,14 +22,14 @@ log = logging.getLogger(__name__)
 HAND_OVER = 5.0
 """Seconds that partitions get, all together, to store what they know: with a bus that is gone it would never end."""
 MEASURE = 2.0
-"""How often, in seconds, the gauges about groups are set: each time all groups are looked at."""
+"""Seconds between two updates of the gauges about groups: each looks at all groups."""
 SETTLE = 1.0
 """Seconds that words under way about who owns what get to arrive when we stop: one that is stored, and that we do not
 know of, would keep others out."""
 
 
 class Decider:
-    """All partitions of this process."""
+    """Runs all partitions that this process owns."""
 
     def __init__(self, shared: PartitionContext, *, losses: Callable[[], int] = lambda: 0) -> None:
         """`losses` gives how often the connection to the bus was lost until now."""
@@ -43,7 +44,7 @@ class Decider:
         return [group for _, _, partition in self._running.values() for group in partition.group_store.groups.values()]
 
     def unread(self) -> int:
-        """How many facts its partitions have not begun to decide on, for all they heard."""
+        """Number of facts that were received and not yet decided on, over all partitions."""
         return sum(partition.unread for _, _, partition in self._running.values())
 
     def owned(self) -> list[int]:

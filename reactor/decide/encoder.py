@@ -1,4 +1,4 @@
-"""What follows from decisions, as messages: actions behind their fence, facts for other groups, the audit, the log."""
+"""Turns decisions into messages: actions behind their fence, facts for other groups, the audit, the log."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class DecisionEncoder:
         return Outgoing(subject, body, id_, self.fence, trace)
 
     def facts(self, decisions: Sequence[Decision], trace: Trace) -> list[Outgoing]:
-        """What the groups of this partition say to others."""
+        """Facts of these decisions for other groups, one message for each partition that each concerns."""
         return [
             message
             for decision in decisions
@@ -71,7 +71,7 @@ class DecisionEncoder:
 
 
 def _id(group: Group, fact: Fact) -> str:
-    """Whichever process sends it, at whatever try: the same words of the same moment are one message."""
+    """Id of the message of a fact: the same for the same fact of the same moment, in every process and at every try."""
     kind = type(fact).__name__.lower()
     return f"{group.rule}/{group.object}/{kind}/{iso(fact.observed_at)}/{subjects.token(fact.model_dump_json())}"
 

@@ -1,4 +1,4 @@
-"""To which trace each group's next action belongs: that of the newest traced fact about it, which opened its window.
+"""Trace of each group's next action: that of the newest traced fact about it, which opened its window.
 
 Kept in memory: a window whose decider is replaced goes on without its trace.
 """
@@ -22,12 +22,12 @@ _Name = TypeVar("_Name", _Key, str)
 
 
 def untraced(_: Group) -> str | None:
-    """No group has a trace."""
+    """None: no group has a trace."""
     return None
 
 
 class GroupTraces:
-    """Those of one partition."""
+    """Traces of the groups of one partition."""
 
     def __init__(self) -> None:
         self._by_target: OrderedDict[str, str] = OrderedDict()

@@ -26,13 +26,13 @@ _RULE: TypeAdapter[Rule] = TypeAdapter(AnyRule)
 
 
 class KeptRules:
-    """Those of one partition, as its owner writes them."""
+    """Stored rules of one partition, as its owner writes them."""
 
     def __init__(self, store: Store, number: int) -> None:
         self._store = store
         self._number = number
         self._texts: dict[str, bytes] = {}
-        """By key, as they are stored."""
+        """Stored JSON of each rule by its key."""
 
     def loaded(self, entry: KeyValueEntry) -> bool:
         """Take note of a stored text; False: the entry is something else."""

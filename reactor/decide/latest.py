@@ -9,7 +9,7 @@ from typing import get_args
 
 from bus import subjects
 from bus.errors import Malformed
-from bus.message_admission import read
+from bus.message_admission import read_message
 from bus.messages import AcquireReply, AcquireRequest, AnyCommand, Fact, Observation, Outcome
 from bus.port import Bus
 from bus.topology import FACTS
@@ -41,7 +41,7 @@ async def _last(bus: Bus, subject: str, position: int) -> list[Fact]:
     found: list[Fact] = []
     async for one in sliced(await bus.last_of_each(FACTS, subject)):
         try:
-            fact = read(one.subject, one.body).data
+            fact = read_message(one.subject, one.body).data
         except Malformed as error:
             quarantine(one, FACTS, error)
             continue

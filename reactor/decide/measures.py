@@ -26,7 +26,7 @@ LabelValues = tuple[str, ...]
 
 
 class Measured(NamedTuple):
-    """What one group adds to the gauges."""
+    """Contribution of one group to the gauges."""
 
     group: Group
     state: GroupStatus
@@ -34,12 +34,12 @@ class Measured(NamedTuple):
     failed_over: bool
     windows: int
     targets: Counter[str]
-    """By status."""
+    """Number of targets by status."""
 
 
 class RuleTotals:
-    """What the groups of one rule add up to. A group that changes is taken out and put in again: with ten thousand
-    beside it, as fast as alone."""
+    """Sums of the gauges over the groups of one rule. A change of one group costs the same with ten thousand beside it:
+    it is subtracted and added again."""
 
     def __init__(self) -> None:
         self.groups = self.failed_over = 0
@@ -85,7 +85,7 @@ class Measures:
     def __init__(self) -> None:
         self._rules: Mapping[str, Rule] = {}
         self._known: dict[str, dict[str, Measured]] = defaultdict(dict)
-        """By rule and object."""
+        """Contribution of each group, by rule and object."""
         self._totals: dict[str, RuleTotals] = defaultdict(RuleTotals)
         self._windows = 0
         self._states = RuleSeries(telemetry.rule_state)

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from pydantic import ValidationError
@@ -20,30 +22,54 @@ from reactor.runtime.clock import Clock
 from reactor.sources.refresh import AHEAD_SECONDS_MAX
 from rules.engine.evidence import Confirmation
 from rules.engine.groups import GroupStore
+from rules.engine.subscriptions import RuleObject
 
 log = logging.getLogger(__name__)
 
 ANSWER_WITHIN = timedelta(seconds=4)
-"""No answer is a no for now: the executor waits a little longer, and then the action is asked for again."""
+"""Time within which an executor gets its answer. Without one it waits a little, and the action is asked for again."""
 AHEAD_MAX = timedelta(seconds=AHEAD_SECONDS_MAX)
 LOOK = 0.25
-"""So often, in seconds, the sources are asked again; each decision of the partition is looked at as it is made."""
+"""Seconds after which the sources are asked again. A decision for the action's group is looked at as it is made."""
+
+
+@dataclass(eq=False, slots=True)
+class _Waiter:
+    """One question without an answer so far."""
+
+    groups: frozenset[RuleObject]
+    """Those that its answer rests on."""
+    decided: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set when one of them was decided for."""
 
 
 class Questions:
     """The questions about one partition's actions."""
 
     def __init__(self, group_store: Callable[[], GroupStore], refresher: Refresher, clock: Clock) -> None:
-        """`book`: gives the partition's groups as they are now."""
+        """`group_store`: gives the partition's groups as they are now."""
         self._group_store = group_store
         self._refresher = refresher
         self._clock = clock
-        self._decided = asyncio.Event()
+        self._waiting: set[_Waiter] = set()
 
-    def decided(self) -> None:
-        """The partition has decided: what was missing may be there."""
-        self._decided.set()
-        self._decided = asyncio.Event()
+    def decided(self, groups: Collection[RuleObject]) -> None:
+        """The partition has decided for these groups: what questions about them lack may be there.
+
+        The others are not looked at: hundreds may wait, and most decisions are about one group.
+        """
+        for waiter in self._waiting:
+            if not waiter.groups.isdisjoint(groups):
+                waiter.decided.set()
+
+    @contextmanager
+    def _waiter(self, asked: WantedRequest) -> Iterator[_Waiter]:
+        waiter = _Waiter(self._group_store().confirmed_by(asked.rule, asked.object))
+        self._waiting.add(waiter)
+        try:
+            yield waiter
+        finally:
+            self._waiting.discard(waiter)
 
     async def refresh(self, judge: tuple[str, str], body: bytes) -> None:
         """Have this group judge by what the sources of its members see now. They are asked first."""
@@ -77,16 +103,18 @@ class Questions:
 
     async def _proven(self, asked: WantedRequest, since: datetime, *, until: datetime) -> Confirmation | None:
         """Give a yes or a no on evidence from `since` or later; None: there was none by then."""
-        while True:
-            decided, now = self._decided, self._clock.now()
-            answer = self._group_store().confirm(asked.rule, asked.object, asked.action, since, now)
-            if answer.wanted is not None:
-                return answer
-            if now >= until:
-                return None
-            await self._refresher.ask(answer.lacks)
-            try:
-                async with asyncio.timeout(LOOK):
-                    await decided.wait()
-            except TimeoutError:
-                continue
+        with self._waiter(asked) as waiter:
+            while True:
+                waiter.decided.clear()
+                now = self._clock.now()
+                answer = self._group_store().confirm(asked.rule, asked.object, asked.action, since, now)
+                if answer.wanted is not None:
+                    return answer
+                if now >= until:
+                    return None
+                await self._refresher.ask(answer.lacks)
+                try:
+                    async with asyncio.timeout(LOOK):
+                        await waiter.decided.wait()
+                except TimeoutError:
+                    continue

@@ -22,7 +22,7 @@ from rules.engine.evidence import ASK_AGAIN, Lack
 log = logging.getLogger(__name__)
 
 TARGETS_MAX = 500
-"""How many targets one request names: some 50 kB at most for usual names."""
+"""Most targets that one request names: some 50 kB for usual names."""
 REPEATED = ASK_AGAIN / 2
 """The same look is asked for again no sooner: facts that come meanwhile decide the group each time."""
 
@@ -35,6 +35,7 @@ class Refresher:
         self._clock = clock
         self._asked: dict[tuple[str, str], tuple[datetime, datetime]] = {}
         """Source and target: from when on a look was asked for, and when."""
+        self._kept_max = 2 * TARGETS_MAX
 
     async def ask(self, lacks: Iterable[Lack]) -> None:
         """Ask the sources for these looks, each at most twice a second."""
@@ -65,6 +66,7 @@ class Refresher:
         return since is None or asked_at is None or lack.since > since or now - asked_at >= REPEATED
 
     def _forget(self, now: datetime) -> None:
-        if len(self._asked) > 2 * TARGETS_MAX:
+        if len(self._asked) > self._kept_max:
             old = now - timedelta(seconds=10)
             self._asked = {key: asked for key, asked in self._asked.items() if asked[1] > old}
+            self._kept_max = 2 * max(TARGETS_MAX, len(self._asked))  # else all are looked through with each request

@@ -1,4 +1,4 @@
-"""What one partition keeps in the store: its groups, and the position up to which their facts were read.
+"""Stored state of one partition: its groups, and the position up to which their facts were read.
 
 Everything is written by revision. Groups are written when they owe something, all others with the next checkpoint, and
 the position after them: never a position whose groups are not written.
@@ -23,7 +23,7 @@ from reactor.runtime import telemetry
 from reactor.runtime.failpoints import reach
 from reactor.runtime.slices import sliced
 from rules.core.group import Group
-from rules.engine.group_codec import dump, load
+from rules.engine.group_codec import dump_group, load_group
 from rules.engine.groups import GroupStore
 from rules.engine.subscriptions import RuleObject
 
@@ -50,24 +50,24 @@ class PartitionStore:
         self._news = False
         self._saved_position = 0
         self._saved_rules = ""
-        """By which the facts up to the stored position were read."""
+        """Digest of the rules by which the facts up to the stored position were read."""
         self._stream = ""
-        """When the stream that is read was created."""
+        """Creation time of the stream that is read."""
         self._of_stream = ""
-        """And that of which the stored position is; empty: not known."""
+        """Creation time of the stream of the stored position; empty: not known."""
         self._later: Any = None
-        """What another release stored with the position and this one does not know."""
+        """Keys that a later release stored with the position and this one does not know: kept, and written back."""
         self.audited = Head()
         """The newest record of this partition's audit, as it is stored."""
 
     @property
     def other_rules(self) -> bool:
-        """Whether facts up to the stored position were read by other rules: they may have concerned other groups."""
+        """True if facts up to the stored position were read by other rules: they may have concerned other groups."""
         return self._saved_rules != self._rules
 
     async def load(self) -> tuple[list[Group], int]:
         """Give the groups that are stored, and the position of the last fact that they have had."""
-        groups = await self._stored()
+        groups = await self._read_stored()
         extent = await self._bus.extent(FACTS)  # after the position: a process may be stopped between the two
         self._stream = iso(extent.created)
         if self._saved_position <= extent.last and self._of_stream in ("", self._stream):
@@ -77,7 +77,7 @@ class PartitionStore:
         self.changed((group.rule, group.object) for group in groups)
         return [replace(group, position=0) for group in groups], 0
 
-    async def _stored(self) -> list[Group]:
+    async def _read_stored(self) -> list[Group]:
         groups: list[Group] = []
         async for entry in sliced(await self._store.entries(f"{self._number}.>")):
             if self._kept.loaded(entry):
@@ -85,9 +85,9 @@ class PartitionStore:
             self._revisions[entry.key] = entry.revision
             try:
                 if entry.key == self._position_key:
-                    self._positioned(entry.value)
+                    self._read_position(entry.value)
                 else:
-                    groups.append(load(entry.value))
+                    groups.append(load_group(entry.value))
             except Malformed as error:
                 # Its facts come again; starting again is better than not starting.
                 telemetry.quarantined.labels(GROUPS.name).inc()
@@ -95,7 +95,7 @@ class PartitionStore:
                 log.warning("%s %s cannot be read and starts again: %s", what, entry.key, error)
         return groups
 
-    def _positioned(self, stored: bytes) -> None:
+    def _read_position(self, stored: bytes) -> None:
         """Raises Malformed. Then all facts are read again: each group knows which of them it has had."""
         found = Position.read(stored)
         self.audited, self._saved_position = found.audited, found.sequence
@@ -119,7 +119,7 @@ class PartitionStore:
         writes = []
         async for key in sliced([*dict.fromkeys(keys)]):
             name = self._key(key)
-            writes.append((name, dump(group_store.stored(key)), self._revisions.get(name, 0)))
+            writes.append((name, dump_group(group_store.stored(key)), self._revisions.get(name, 0)))
         revisions = await self._store.put_all(writes)
         for (name, _, _), revision in zip(writes, revisions, strict=True):
             if revision is None:
@@ -152,7 +152,7 @@ class PartitionStore:
                 await self._store.delete(name, revision=revision)
 
     async def still_ours(self) -> None:
-        """After a pause of this process: whether another owner took over meanwhile. Raises Lost."""
+        """Check, after a pause of this process, that no other owner took over. Raises OwnershipLost."""
         if self._position_key not in self._revisions:
             return
         entry = await self._store.get(self._position_key)

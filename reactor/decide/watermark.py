@@ -27,15 +27,15 @@ log = logging.getLogger(__name__)
 @dataclass(slots=True)
 class _Asked:
     at: datetime
-    """When it was asked how far the inbox reaches."""
+    """Time of the question how far the inbox reaches."""
     last: int
-    """So far it reached."""
+    """Sequence of the last message of the inbox at that time."""
     newest: int | None = None
     """The newest fact, once all of that was routed."""
 
 
 class Watermark:
-    """What one partition's reader and the routers have got done."""
+    """Progress of one partition's reader and of the routers: up to when all input is known."""
 
     def __init__(self, bus: Bus, clock: Clock, reading: LogReader) -> None:
         self._bus = bus
@@ -44,7 +44,7 @@ class Watermark:
         self._asked: _Asked | None = None
         self._oldest = 0
         self._since = 0.0
-        """When the inbox's oldest message was first seen to be its oldest, on the monotonic clock."""
+        """Monotonic time at which the oldest message of the inbox was first seen as its oldest."""
 
     async def up_to(self, moment: datetime, taken: int) -> datetime | None:
         """Give a moment, `moment` or later, up to which all is known that came in; None: not yet, ask again.

@@ -24,7 +24,7 @@ STOP_SECONDS = 0.5
 
 
 class ButtonServer:
-    """Answers on loopback only."""
+    """HTTP server of the demo's buttons. Answers on loopback only."""
 
     def __init__(self, mischief: Mischief, page: str) -> None:
         """`page`: the URL of the reactor's page."""

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 _PROXIES = ("http_proxy", "https_proxy", "all_proxy")
 _LOG_LINES = 15
-"""How much of the reactor's log is shown when it went wrong: the folder with the whole of it is about to go."""
+"""Lines of the reactor's log that are shown when it went wrong: the folder with the whole of it is about to go."""
 
 
 def run(*, once: bool, verbose: bool) -> int:

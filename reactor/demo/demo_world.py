@@ -31,7 +31,7 @@ PARTITIONS = 4
 
 @dataclass(slots=True)
 class DemoWorld:
-    """What there is, and what can be done to it."""
+    """World of the demo: its clusters, services and traffic, and the ways to change them."""
 
     folder: Path
     emulator: Emulator

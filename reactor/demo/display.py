@@ -1,4 +1,4 @@
-"""Where the demo's sentences go: a live display on a terminal, plain lines everywhere else."""
+"""Displays of the demo's sentences: live on a terminal, plain lines everywhere else."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
     from rich.live import Live
 
 REPEAT_SECONDS = 2.0
-"""How often the live line is printed, at most, where it cannot be painted over."""
+"""Least seconds between two prints of the live line where it cannot be painted over."""
 _SENTENCE_AT = len("   0.0s  xxxxxxxx ")
 _LEAST_COLUMNS = 40
 _STYLES = {"fault": "bold red", "healed": "bold green", "window": "yellow", "action": "bold cyan", "held": "magenta"}
 
 
 class Display(Protocol):
-    """What the story needs."""
+    """Display that the story needs."""
 
     def title(self, text: str) -> None:
         """Show a line that stays."""

@@ -19,7 +19,7 @@ log = logging.getLogger(__name__)
 WINDOW_SECONDS = 20
 """Over so long the rate is taken, as `rate(...[20s])` would."""
 FIRES_AFTER_SECONDS = 10
-"""It fires where the rate was above the limit for so long: `for: 10s`."""
+"""Seconds for which the rate has to be above the limit before it fires: `for: 10s`."""
 LIMIT = 0.1
 
 

@@ -1,4 +1,4 @@
-"""What can go wrong in the demo.
+"""Errors of the demo.
 
 ReactorError
 └── DemoError

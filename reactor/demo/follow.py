@@ -32,7 +32,7 @@ class WatchEnded(Exception):
 
 @dataclass(frozen=True, slots=True)
 class RouteName:
-    """Which route."""
+    """Kind, namespace and name of a route."""
 
     kind: str
     namespace: str

@@ -1,4 +1,5 @@
-"""What really happened to the route: read from the API server's own log of writes, not from the reactor's account."""
+"""History of the route as it really was: read from the API server's own log of writes, not from the reactor's
+account."""
 
 from __future__ import annotations
 
@@ -18,20 +19,20 @@ class RouteWrite:
     """One write to a route that changed the object, by another writer than the world itself."""
 
     at: float
-    """On the machine's monotonic clock."""
+    """Time on the machine's monotonic clock."""
     manager: str
     before: Mapping[str, int]
     after: Mapping[str, int]
 
     @property
     def by_reactor(self) -> bool:
-        """Whether the reactor wrote it."""
+        """True if the reactor wrote it."""
         return self.manager == _REACTOR
 
 
 @dataclass(frozen=True, slots=True)
 class StoryVerdict:
-    """How the writes compare with what was due."""
+    """Comparison of the writes with what was due."""
 
     writes: int
     doubled: int

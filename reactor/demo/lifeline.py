@@ -1,4 +1,4 @@
-"""How a process of the demo's world ends with the demo, whatever ends that: also a kill -9.
+"""Ends a process of the demo's world with the demo, whatever ends that: also a kill -9.
 
 The child asks for it itself, as its first deed: code between fork and exec would run beside the parent's threads.
 """

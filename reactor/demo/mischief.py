@@ -1,4 +1,4 @@
-"""What the demo's buttons do to its world, and how it is all healed."""
+"""Actions of the demo's buttons on its world, and their undoing."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ BUTTONS = (
 
 @dataclass(slots=True)
 class Mischief:
-    """What is broken now."""
+    """Breaks and heals the demo's world, and knows what is broken now."""
 
     world: DemoWorld
     second: SecondReactor

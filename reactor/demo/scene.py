@@ -1,4 +1,4 @@
-"""What the demo's world looks like: its clusters, their objects, and the rule file. Plain values, nothing runs here."""
+"""World of the demo: its clusters, their objects, and the rule file. Plain values, nothing runs here."""
 
 from __future__ import annotations
 

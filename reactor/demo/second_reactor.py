@@ -17,7 +17,7 @@ NAME = "demo-2"
 
 
 class SecondReactor:
-    """Its process, as the demo sees it."""
+    """Process of the second reactor, as the demo sees it."""
 
     def __init__(self, config: Path) -> None:
         self._config = config

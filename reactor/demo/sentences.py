@@ -59,13 +59,13 @@ def seen(target: str, member: Member) -> str:
 
 
 def opened(target: str, window: Window, length: float) -> str:
-    """What it means that a window has opened."""
+    """Sentence about a window that has opened."""
     if window.healthy:
         return f"{target} must stay good for {length:g} s before it gets its traffic back"
     return f"{target} is tolerated for {length:g} s before its traffic moves away"
 
 
 def shifted(route: str, shift: RouteWrite, waited: float | None) -> str:
-    """What a write has changed, and how long after the reading that began it."""
+    """Sentence about a write: the weights that it changed, and its delay since the reading that began it."""
     late = "" if waited is None else f", {waited:.1f} s after the first reading that said so"
     return f"{route}: {moved(shift.before, shift.after)}{late}"

@@ -28,11 +28,11 @@ class Service:
     def __init__(self, name: str) -> None:
         self.name = name
         self.status = 200
-        """What / and /healthz answer."""
+        """Status of the answers to / and /healthz."""
         self._percent = 100
-        """Of the answers, so many have that status; the others are 200."""
+        """Percent of the answers with that status; the others are 200."""
         self._seconds = 0.0
-        """How long each answer takes."""
+        """Seconds that each answer takes."""
         self._answered = 0
         self._registry = CollectorRegistry()
         self._requests = Counter(

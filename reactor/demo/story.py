@@ -17,9 +17,9 @@ from reactor.runtime.clock import Clock
 READY_SECONDS = 60.0
 """The reactor has to get three services and one route, on a machine that may be busy."""
 CALM_SECONDS = 2.5
-"""Between two chapters, so that a person sees the state: longer than plain lines are apart."""
+"""Seconds between two chapters, so that a person sees the state: longer than plain lines are apart."""
 SLACK_SECONDS = 30.0
-"""For how much longer than its window an action is waited for."""
+"""Seconds beyond its window for which an action is waited for."""
 NOTICE_SECONDS = 1.0
 """The gateway gets new weights through a watch, and requests are under way: failures just after a shift are its."""
 
@@ -36,7 +36,7 @@ class Figures:
     requests: int
     failed: int
     failed_outside: bool
-    """Whether a request failed at any other time than between the break and the shift."""
+    """True if a request failed at any other time than between the break and the shift."""
 
     def __str__(self) -> str:
         when = "also outside of the window" if self.failed_outside else "only between the fault and the shift"

@@ -1,4 +1,4 @@
-"""What a person can try once the story is told: commands to copy, with this run's addresses in them."""
+"""Commands that a person can try once the story is told: to copy, with this run's addresses in them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from reactor.demo import scene
 from reactor.demo.demo_world import DemoWorld
 
 _COLUMNS = 74
-"""Of a command's line, without the two blanks before it and the backslash at its end."""
+"""Columns of a command's line, without the two blanks before it and the backslash at its end."""
 
 
 def hints(built: DemoWorld, receiver_url: str) -> str:

@@ -1,4 +1,4 @@
-"""What the gateway counts: one second of traffic as it travels in a line of JSON, and the sum of many."""
+"""Counts of the gateway: one second of traffic as it travels in a line of JSON, and the sum of many."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ class TrafficSecond:
     """One second of traffic. Times are the machine's monotonic clock, which all its processes share."""
 
     at: float
-    """When it ended."""
+    """End of the second."""
     weights: Mapping[str, int]
     """The weights at its end; {} while the route is not known."""
     counts: Mapping[str, RequestCount]
-    """By backend; under "" what had no backend to go to."""
+    """Requests by backend; under "" those that had no backend to go to."""
     failures: tuple[float, float] | None = None
-    """When the first and the last failed request were sent."""
+    """Times at which the first and the last failed request were sent; None: none failed."""
 
     def to_json(self) -> str:
         """Give it as one line."""
@@ -49,7 +49,7 @@ class TrafficSecond:
 
 @dataclass(slots=True)
 class TrafficTotal:
-    """All seconds so far."""
+    """Sum of all seconds so far."""
 
     last: TrafficSecond | None = None
     requests: int = 0

@@ -20,7 +20,7 @@ _ROUTE = f"{scene.HOME}/{scene.NAMESPACE}/{scene.ROUTE}"
 
 
 class Watcher:
-    """What is known of the world so far."""
+    """Follows the world, and tells each change on the display."""
 
     def __init__(self, world: DemoWorld, groups: Callable[[], Sequence[Group]], clock: Clock, display: Display) -> None:
         """`groups`: what the decider remembers."""
@@ -42,7 +42,7 @@ class Watcher:
 
     @property
     def settled(self) -> bool:
-        """Whether the route is known, all its services are taken as healthy, and traffic flows without a failure."""
+        """True if the route is known, all its services are considered healthy, and traffic flows without a failure."""
         group, second = self.group, self._world.traffic.last
         if group is None or route_of(group) is None or second is None:
             return False

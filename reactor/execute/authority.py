@@ -1,4 +1,4 @@
-"""Whether the rules allow an action: a known rule, in a mode that acts, on an object that it owns.
+"""Check that the rules allow an action: a known rule, in a mode that acts, on an object that it owns.
 
 The bus keeps others from publishing actions. This is the second look, by the rule files of the executor itself.
 """
@@ -13,8 +13,8 @@ from rules.engine.routing import Routing
 from rules.rulefile.model import Rule
 
 
-def refusal(routing: Routing, action: Action) -> str:
-    """Why the rules that are known here do not allow this action; empty: they do."""
+def action_refusal(routing: Routing, action: Action) -> str:
+    """Reason why the rules that are known here do not allow this action; empty: they do."""
     rule = routing.rules.get(action.rule)
     if rule is None:
         return f"rule {action.rule} is not known here"

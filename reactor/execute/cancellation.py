@@ -1,4 +1,4 @@
-"""Whether an action is still wanted, from the only one that knows: the decider of its partition.
+"""Asks the decider of an action's partition, the only one that knows, if the action is still wanted.
 
 What was right when it was decided may be wrong a moment later: the action waited in the queue, in a process that was
 stopped, or behind a slow API. So the decider is asked again at every redelivery, and before each write for which its
@@ -22,9 +22,9 @@ from reactor.runtime.clock import Clock
 log = logging.getLogger(__name__)
 
 FRESH = timedelta(seconds=1)
-"""So long a yes holds: half of the two seconds within which a pause stops all writes."""
+"""Validity of the decider's confirmation: half of the two seconds within which a pause stops all writes."""
 ANSWER = timedelta(seconds=5.5)
-"""How long an answer is waited for: the decider may have to let its sources look again first, twice."""
+"""Longest wait for the decider's answer: it may have to let its sources look again first, twice."""
 DETAIL_MAX = 500
 
 

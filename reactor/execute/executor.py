@@ -18,13 +18,13 @@ from weakref import WeakValueDictionary
 
 from bus import subjects
 from bus.errors import BusError, KeyNotFound, Malformed, Refused, Unavailable
-from bus.message_admission import read
+from bus.message_admission import read_message
 from bus.messages import Action, Notify, Outcome, SetWeights, ZoneStep, iso
 from bus.port import Bus, Delivery, KeyValueEntry, Store, WorkQueue
 from bus.topology import ACTIONS, EXECUTORS, INTENTS
 from reactor.actions.execution import ExecutionContext
 from reactor.actions.outcomes import Declined, Waited
-from reactor.execute.authority import refusal
+from reactor.execute.authority import action_refusal
 from reactor.execute.cancellation import CancellationCheck
 from reactor.execute.intent import Intent
 from reactor.execute.slots import Slots
@@ -43,25 +43,27 @@ WAIT = timedelta(seconds=1)
 EXTEND = 0.3 * EXECUTORS.ack_wait.total_seconds()
 """An action that takes long says so this often, in seconds: twice it may go unheard."""
 AGAIN = timedelta(seconds=2)
-"""How long an action waits whose intent could not be written."""
+"""Wait before an action whose intent could not be written is redelivered."""
 SOON = timedelta(milliseconds=500)
-"""How long an action waits whose decider gave no answer: a new owner of its partition may be there by then."""
+"""Wait before an action whose decider gave no answer is redelivered: a new owner of its partition may be there by
+then."""
 AT_ONCE = timedelta(0)
 WAITED_MAX = timedelta(seconds=10)
-"""What could not be begun for so long leaves the queue, and its decider asks for it again a second later."""
+"""Age at which an action that could not be begun leaves the queue; its decider asks for it again a second later."""
 IN_HANDS_PER_SLOT = 2
 """More actions than slots are in flight: those of a cluster without a free slot must not hide those of the others."""
 DETAIL_MAX = 500
 AT_WORK = timedelta(seconds=15)
-"""How long a zone's step may be at work where its process died: its call's 13 s, and the 2 s of storing the intent."""
+"""Longest time that a zone's step may be in progress where its process died: 13 s of its call, 2 s to store the
+intent."""
 IN_HANDS = timedelta(seconds=15)
-"""How long a change of weights may be at work: the 12 s that it has to settle, and a little more."""
+"""Longest time that a change of weights may be in progress: the 12 s that it has to settle, and a little more."""
 
 
 UNKNOWN_AGAIN = timedelta(seconds=1)
-"""How long an action waits that the rules here do not allow: those of another member may."""
+"""Wait before an action that the rules here do not allow is redelivered: those of another member may."""
 UNKNOWN_MAX = timedelta(minutes=10)
-"""So long members may differ in their rules; after that the action is quarantined."""
+"""Longest time that members may differ in their rules; after that the action is quarantined."""
 
 
 class _AtWork(Exception):
@@ -106,7 +108,7 @@ class Executor:
         extending = asyncio.create_task(_extend(work, delivery))
         try:
             with tracing.span("write", delivery.traceparent, subject=delivery.subject) as span:
-                await self._worked(delivery, span)
+                await self._work_on(delivery, span)
             reach("executor.before-ack")
             await work.ack([delivery])
         except _AtWork as wait:
@@ -134,32 +136,32 @@ class Executor:
         finally:
             extending.cancel()
 
-    async def _worked(self, delivery: Delivery, span: OpenSpan) -> None:
+    async def _work_on(self, delivery: Delivery, span: OpenSpan) -> None:
         """Carry out what is asked for; quarantine what cannot be read.
 
         Raises Refused, Unavailable, Waited, _AtWork: not now.
         """
         try:
-            action = read(delivery.subject, delivery.body).data
+            action = read_message(delivery.subject, delivery.body).data
         except Malformed as error:
             quarantine(delivery, ACTIONS, error)
             return
         reach("executor.taken")
-        if why := refusal(self._publisher.routing, action):
+        if why := action_refusal(self._publisher.routing, action):
             if self._clock.now() - delivery.stored_at < UNKNOWN_MAX:
                 raise _Unauthorized(why)
             quarantine(delivery, ACTIONS, Malformed(why))
             return
-        await self._acted(action, delivery, span)
+        await self._act(action, delivery, span)
 
-    async def _acted(self, action: Action, delivery: Delivery, span: OpenSpan) -> None:
+    async def _act(self, action: Action, delivery: Delivery, span: OpenSpan) -> None:
         """Carry out and publish the outcome. Raises Refused, Unavailable, Waited where it has to be done again."""
         lock = self._busy.setdefault(_key(action), asyncio.Lock())
         asker = subjects.partition_in(delivery.subject)
         wanted = CancellationCheck(self._bus, self._clock, action, asker, redelivered=delivery.redelivered)
         async with lock:
             try:
-                outcome = await self._slots.run(action, lambda: self._fenced(action, wanted))
+                outcome = await self._slots.run(action, lambda: self._act_by_intent(action, wanted))
             except Waited as error:
                 if self._clock.now() - delivery.stored_at < WAITED_MAX:
                     raise
@@ -178,7 +180,7 @@ class Executor:
         await self._publisher.publish(outcome, id_, span.traceparent, also=[asker])
         reach("executor.outcome-published")
 
-    async def _fenced(self, action: Action, wanted: CancellationCheck) -> Outcome:
+    async def _act_by_intent(self, action: Action, wanted: CancellationCheck) -> Outcome:
         if isinstance(action, Notify):
             return await self._write(action, ExecutionContext())  # told twice is better than not told
         key = _key(action)
@@ -209,7 +211,7 @@ class Executor:
             outcome = await self._write(action, context)
         except asyncio.CancelledError:
             if until and not context.unanswered:  # a clean stop: what comes after this step need not wait
-                await asyncio.shield(self._stopped(key, intent, revision))
+                await asyncio.shield(self._store_stop(key, intent, revision))
             raise
         if outcome.status == "Done" and not outcome.wrote and intent.has_rival(self._clock.now()):
             # Without a write of ours on the object nothing stops the one before us, which may be on its way.
@@ -220,7 +222,7 @@ class Executor:
             reach("executor.done-stored")
         return outcome
 
-    async def _stopped(self, key: str, intent: Intent, revision: int) -> None:
+    async def _store_stop(self, key: str, intent: Intent, revision: int) -> None:
         """Store that no process works on it any more."""
         try:
             await self._intents.put(key, replace(intent, until="").dump(), revision=revision)
@@ -261,12 +263,12 @@ def _readable(entry: KeyValueEntry) -> Intent | None:
 
 
 def _key(action: Action) -> str:
-    """What is done one after the other, and fenced by generation: one concurrency key of an object."""
+    """Key of a concurrency key of an object: its actions run one after the other, and are fenced by generation."""
     return subjects.key(action.rule, action.object, *([action.concurrency_key] if action.concurrency_key else []))
 
 
 def _older(known: Intent | None, action: Action, now: datetime) -> str:
-    """Until when the change of weights that was begun before this one may still be written; empty: there is none."""
+    """Time until which an earlier, unfinished change of weights may still be written, as ISO; empty: there is none."""
     if known is None or known.done or not isinstance(action, SetWeights):
         return ""
     return known.older if known.is_of(action) else iso(now + IN_HANDS)

@@ -1,4 +1,4 @@
-"""What executors know of an object: the newest action that was begun on it, and whether it is done."""
+"""Intent of executors for an object: the newest action that was begun on it, and whether it is done."""
 
 from __future__ import annotations
 
@@ -25,11 +25,12 @@ class Intent:
     action: str
     done: bool
     until: str = ""
-    """Until when a process may work on it; empty: none does, or it is one write, which its object fences."""
+    """Time until which a process may work on it, as ISO; empty: none does, or it is one write, which its object
+    fences."""
     older: str = ""
-    """Until when an action before it may still be written, in other hands; empty: none is."""
+    """Time until which another process may still write an earlier action, as ISO; empty: there is none."""
     decided_at: str = ""
-    """When the action was decided: a group that was forgotten and comes again counts from one again, and its actions
+    """Time of the decision, as ISO: a group that was forgotten and comes again counts from one again, and its actions
     have the ids of the old ones. Empty: an older version has written it."""
     later: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
     """Keys that a later release stored and this one does not know: kept, and written back."""
@@ -60,21 +61,21 @@ class Intent:
         return json.dumps({**known, **self.later}).encode()
 
     def is_of(self, action: Action) -> bool:
-        """Whether it is of this action, and not of one of the same id from an earlier life of the group."""
+        """True if it is for this action, and not for one of the same id from an earlier life of the group."""
         return self.action == action.id and self.decided_at in ("", iso(action.decided_at))
 
     def is_newer_than(self, action: Action) -> bool:
-        """Whether it is of a later decision: a higher generation, and the action was not decided clearly after it."""
+        """True if it is for a later decision: a higher generation, and the action was not decided clearly after it."""
         if (self.generation, self.epoch) <= (action.generation, action.epoch):
             return False
         return not self.decided_at or action.decided_at <= datetime.fromisoformat(self.decided_at) + CLOCKS
 
     def left(self, now: datetime) -> timedelta:
-        """How long a process may still work on it."""
+        """Time for which a process may still work on it; zero or less: none."""
         return datetime.fromisoformat(self.until) - now if self.until else timedelta(0)
 
     def has_rival(self, now: datetime) -> bool:
-        """Whether an action before it may still be written."""
+        """True if an earlier action may still be written."""
         return bool(self.older) and now < datetime.fromisoformat(self.older)
 
 

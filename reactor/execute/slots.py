@@ -20,11 +20,12 @@ from reactor.runtime.clock import Clock
 SHARE = 4
 """A cluster gets one slot in so many before it has answered, and leaves at least as many to the others."""
 PATIENCE_SECONDS = 0.5
-"""So long a free slot is waited for before the action goes back to the queue, where others may wait behind it."""
+"""Seconds to wait for a free slot before the action goes back to the queue, where others may wait behind it."""
 PATIENCE_SECONDS_MAX = 5.0
-"""So long where none do: half of the time after which an action that could not be begun leaves the queue."""
+"""Seconds to wait where no others wait: half of the time after which an action that could not be begun leaves the
+queue."""
 BUSY_SECONDS = 0.5
-"""So long it then stays there."""
+"""Seconds until an action that found no slot is redelivered."""
 TIMED_OUT_SECONDS = 2.5
 """An API that did not answer in so long has timed out; one that refused at once has answered."""
 _UNAVAILABLE = frozenset({"ApiUnavailable", "ClusterUnreachable", "NotifierUnavailable"})
@@ -65,7 +66,7 @@ class Slots:
             began = self._clock.monotonic()
             outcome = await work()
             if not isinstance(action, ZoneStep):  # whose time-outs may be those of a cloud's API
-                self._heard(peers, outcome, self._clock.monotonic() - began)
+                self._note_outcome(peers, outcome, self._clock.monotonic() - began)
             return outcome
 
     @asynccontextmanager
@@ -80,7 +81,7 @@ class Slots:
 
     def _not_silent(self, peers: frozenset[str]) -> None:
         if silent := peers & self._silent:
-            _refused(silent, "silent")
+            _count_refusals(silent, "silent")
             raise Waited(
                 f"{', '.join(sorted(silent))} did not answer: one action at a time is tried", after=BUSY_SECONDS
             )
@@ -92,15 +93,15 @@ class Slots:
         until = self._clock.monotonic() + PATIENCE_SECONDS_MAX
         while True:
             async with AsyncExitStack() as held:
-                if await _entered(held, [*shares, self._all]):
+                if await _try_to_enter(held, [*shares, self._all]):
                     yield
                     return
             # One that goes back begins again at the end of the line, and slots may be free before it is there.
             if self._crowded() or peers & self._silent or self._clock.monotonic() >= until:
-                _refused(peers, "busy")
+                _count_refusals(peers, "busy")
                 raise Waited(f"no slot is free for {', '.join(sorted(peers))}", after=BUSY_SECONDS)
 
-    def _heard(self, peers: frozenset[str], outcome: Outcome, seconds: float) -> None:
+    def _note_outcome(self, peers: frozenset[str], outcome: Outcome, seconds: float) -> None:
         if outcome.reason not in _UNAVAILABLE or seconds < TIMED_OUT_SECONDS:
             self._silent -= peers
             for name in peers:
@@ -109,8 +110,8 @@ class Slots:
             self._silent |= peers
 
 
-async def _entered(held: AsyncExitStack, wanted: Iterable[asyncio.Semaphore]) -> bool:
-    """Whether all of them were free in time."""
+async def _try_to_enter(held: AsyncExitStack, wanted: Iterable[asyncio.Semaphore]) -> bool:
+    """Acquire all of these into `held`. True if all were free within PATIENCE_SECONDS."""
     try:
         async with asyncio.timeout(PATIENCE_SECONDS):
             for one in wanted:
@@ -120,6 +121,6 @@ async def _entered(held: AsyncExitStack, wanted: Iterable[asyncio.Semaphore]) ->
     return True
 
 
-def _refused(peers: Iterable[str], reason: str) -> None:
+def _count_refusals(peers: Iterable[str], reason: str) -> None:
     for name in peers:
         telemetry.slots_refused.labels(name, reason).inc()

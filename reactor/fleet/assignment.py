@@ -1,4 +1,4 @@
-"""Which member should own which partition: all that know the same members compute the same, without asking."""
+"""Assignment of partitions to members: all that know the same members compute the same, without asking."""
 
 from __future__ import annotations
 

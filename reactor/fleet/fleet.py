@@ -1,12 +1,12 @@
-"""Who is there, and who decides for which partition.
+"""Membership of the fleet, and ownership of the partitions.
 
 Each member writes a heartbeat; a member is gone when its heartbeat has not moved for LEASE on our own monotonic clock,
 or soon when its `alive` subject has no responders. Who should own what is rendezvous hashing over the members, with
 quotas, so one more or one less moves little. An owner's word is a key of its own, written by compare-and-set. None of
 this has to be exact: what a stale owner publishes is refused by the epoch fence.
 
-A heartbeat counts when it has come back through the watch: then all that others had said before it is known, too. So
-a member that has only not listened does not take itself for the only one.
+A heartbeat counts when it has come back through the watch: then all that others had said before it is known, too. So a
+member that has only not listened does not take itself for the only one.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ log = logging.getLogger(__name__)
 
 HEARTBEAT = 1.0
 LOOK = 0.5
-"""How often, in seconds, who owns what is looked at."""
+"""Seconds between two looks at who owns what."""
 ASK = timedelta(seconds=0.4)
 LEAVE = 1.0
 """Seconds that our good-bye gets to arrive when the process is in a hurry."""
@@ -50,7 +50,7 @@ class _Beat:
     began: float
     at: datetime
     losses: int
-    """How often the connection had been lost by then."""
+    """Number of times the connection had been lost by then."""
 
 
 def _never() -> int:
@@ -58,7 +58,7 @@ def _never() -> int:
 
 
 class Fleet:
-    """This process among its peers."""
+    """This process as a member of its fleet."""
 
     def __init__(
         self, bus: Bus, name: str, shares: int, clock: Clock, *, kind: str = "", losses: Callable[[], int] = _never
@@ -97,12 +97,12 @@ class Fleet:
 
     @property
     def fresh(self) -> bool:
-        """Whether the others know that we are here."""
+        """True if the others know that we are here: our heartbeat came back, and is not older than LEASE."""
         return self._known is not None and self._clock.monotonic() - self._known.began <= LEASE
 
     @property
     def alone(self) -> bool:
-        """Whether there were no others when our heartbeat last came back, and none has joined since that we know of.
+        """True if there were no others when our heartbeat last came back, and none has joined since that we know of.
 
         After a standstill of this process the heartbeat has to be a newer one.
         """
@@ -110,7 +110,7 @@ class Fleet:
 
     @property
     def present(self) -> bool:
-        """Whether we may go on with what is ours: our last heartbeat was stored, and not long ago. Or there is no other
+        """True if we may go on with what is ours: our last heartbeat was stored, and not long ago. Or there is no other
         member.
 
         A connection that was lost is by itself no reason to end anything: others do not get what we see meanwhile.
@@ -119,7 +119,8 @@ class Fleet:
 
     @property
     def heard(self) -> bool:
-        """Whether the others surely hear us, and took nothing over, unknown to us, while our connection was lost."""
+        """True if the others surely get our heartbeats, and took nothing over, unknown to us, while our connection was
+        lost."""
         return self.present and self._unbroken
 
     @property
@@ -127,11 +128,11 @@ class Fleet:
         return self._known is not None and self._known.losses == self._losses()
 
     def _outdated(self, beat: _Beat) -> bool:
-        """Whether this process was stopped since: others may have joined, or taken us for dead."""
+        """True if this process was stopped since this heartbeat: others may have joined, or taken us for dead."""
         return beat.at < self._clock.standstill.ended_at
 
     def members(self) -> list[str]:
-        """Who is there, ourselves included."""
+        """Sorted names of the members that are present, ourselves included."""
         return self._peers.there()
 
     def owned(self) -> frozenset[int]:
@@ -222,10 +223,10 @@ class Fleet:
 
     async def _beating(self) -> None:
         while True:
-            await self._due()
+            await self._wait_for_heartbeat()
             await self._beat()
 
-    async def _due(self) -> None:
+    async def _wait_for_heartbeat(self) -> None:
         """Wait for the next heartbeat's time; at once when the connection was lost or this process was stopped."""
         for _ in range(round(HEARTBEAT / LOOK)):
             sent = self._sent
@@ -237,12 +238,12 @@ class Fleet:
         async with self._store.watch(">") as changes:
             async for change in changes:
                 try:
-                    self._heard(change)
+                    self._take_change(change)
                 except Malformed as error:
                     # It concerns the member that wrote it alone: the others go on.
                     unreadable(LEASES.name, change if isinstance(change, str) else change.key, error)
 
-    def _heard(self, change: KeyValueEntry | str) -> None:
+    def _take_change(self, change: KeyValueEntry | str) -> None:
         """Raises Malformed."""
         key = change if isinstance(change, str) else change.key
         kind, _, rest = key.partition(".")
@@ -252,11 +253,11 @@ class Fleet:
         if kind == "owner" and isinstance(change, KeyValueEntry):
             self._owners.told(_share(rest), change)
         elif kind == "member":
-            self._heard_of_member(key, change)
+            self._take_member_change(key, change)
             return
         self._changed.set()
 
-    def _heard_of_member(self, key: str, change: KeyValueEntry | str) -> None:
+    def _take_member_change(self, key: str, change: KeyValueEntry | str) -> None:
         if key == self._key("member", self._name):
             self._read = change.revision if isinstance(change, KeyValueEntry) else 0
             self._settle()
@@ -289,6 +290,7 @@ def _share(text: str) -> int:
 
 
 async def _keep(loop: Callable[[], Awaitable[None]]) -> None:
-    """Without its loops a member would be deaf, or dead to the others: each is tried again at the pace of its looks."""
+    """Run a loop, again after each failure at the pace of its looks: without it a member would be deaf, or dead to the
+    others."""
     pace = RetryBackoff(first_seconds=LOOK, most_seconds=LOOK, spread=lambda: 1.0)
     await forever("fleet", loop, backoff=pace)

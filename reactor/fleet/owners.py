@@ -1,4 +1,4 @@
-"""Who has said that a share is theirs: a key for each, written by compare-and-set."""
+"""Ownership of shares: a key for each, with its owner's name, written by compare-and-set."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Owners:
         return owner.name if owner is not None else NOBODY
 
     def ours(self) -> frozenset[int]:
-        """All whose owner is this member."""
+        """Shares whose owner is this member."""
         return frozenset(share for share, owner in self._owners.items() if owner.name == self._name)
 
     def told(self, share: int, entry: KeyValueEntry) -> None:

@@ -1,4 +1,4 @@
-"""Who else is there, as one member knows it.
+"""Peers of one member: the other members that it knows, and which of them are present.
 
 A member without a heartbeat for LEASE is gone, and so is one that did not answer twice. Silence counts only while we
 listen: a member that was cut off itself gets no heartbeats, and that says nothing about the others.
@@ -34,18 +34,19 @@ class Peers:
         self._clock = clock
         self._peers: dict[str, _Peer] = {}
         self._listened = clock.monotonic()
-        """When we last knew all that had been said."""
+        """Monotonic time at which we last knew all that had been said."""
 
     def there(self) -> list[str]:
-        """Who is there, ourselves included."""
+        """Sorted names of the members that are present, ourselves included."""
         return sorted({self._name, *(name for name, peer in self._peers.items() if self._counts(peer))})
 
     def asked(self) -> Sequence[str]:
-        """Of whom we want to know whether they still answer."""
+        """Names of the members that are asked whether they still answer."""
         return [name for name, peer in self._peers.items() if peer.doubts < DOUBTS]
 
     def listened(self) -> None:
-        """All that was said until now is known. After a time in which we were deaf, every lease begins again."""
+        """Note that all that was said until now is known. After a time in which we were deaf, every lease begins
+        again."""
         now = self._clock.monotonic()
         if now - self._listened > DEAF:
             for peer in self._peers.values():
@@ -75,7 +76,7 @@ class Peers:
         return peer.doubts == DOUBTS
 
     def names(self) -> Sequence[str]:
-        """All known members, present or not."""
+        """Names of all known members, present or not."""
         return list(self._peers)
 
     def _counts(self, peer: _Peer) -> bool:

@@ -1,4 +1,4 @@
-"""What each process says of itself on the bus: its roles, the rules it uses, and why it did not take newer ones.
+"""Record of each process on the bus: its roles, the rules it uses, and why it did not take newer ones.
 
 Read by `reactor members` and `reactor status`. A process that answers on its `alive` subject is there. A key whose
 process does not answer was left behind by one that was killed. The key is also the right to the name: of two with one
@@ -27,10 +27,10 @@ log = logging.getLogger(__name__)
 
 KIND = "process"
 AGAIN_SECONDS = 30.0
-"""How often it is said again: the bus may have lost it."""
+"""Seconds between two writes of the record: the bus may have lost it."""
 ASK = timedelta(seconds=1)
 DYING_SECONDS = 8.0
-"""So long the one before us may take to end: a Pod that comes back may meet its own last moments."""
+"""Seconds for which a process with our name may take to end: a Pod that comes back may meet its own last moments."""
 AGAIN_ASKED_SECONDS = 0.5
 PROBLEMS_MAX = 20
 
@@ -46,9 +46,9 @@ class Process:
     since: datetime
     """Since when it uses them."""
     problems: tuple[str, ...] = ()
-    """Why the rule files on its disk cannot be used; empty: they are what it uses."""
+    """Reasons why the rule files on its disk cannot be used; empty: they are in use."""
     version: str = ""
-    """Of the reactor; empty: of a release that did not tell it."""
+    """Version of the reactor; empty: of a release that did not tell it."""
 
     def dump(self) -> bytes:
         """Give it as JSON."""
@@ -74,7 +74,7 @@ class Process:
 
 
 class Presence:
-    """Has a name while `here` lasts, and says who we are for as long as `run` runs."""
+    """Holds a name while `here` lasts, and publishes the record of this process while `run` runs."""
 
     def __init__(self, bus: Bus, process: Process) -> None:
         self._bus = bus
@@ -85,7 +85,7 @@ class Presence:
         self._alive = subjects.alive(KIND + process.name)
 
     def say(self, process: Process) -> None:
-        """From now on this is so."""
+        """Set the record of this process."""
         self._process = process
         self._changed.set()
 

@@ -7,28 +7,28 @@ import logging
 import os
 import socket
 from collections import Counter
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack
-from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from bus.embedded import EmbeddedServer
-from bus.embedded_health import FIX, EmbeddedHealth
-from bus.errors import BusError, NotPermitted, Unavailable
+from bus.embedded_health import EmbeddedHealth, keep_up
 from bus.jetstream import JetStreamBus
 from bus.topology import GROUPS
 from reactor.audit.signing import Signer
 from reactor.decide.decider import Decider
 from reactor.fleet.presence import Presence, Process, few
+from reactor.process.active_roles import ActiveRoles
 from reactor.process.bus_cleanup import LeaseCollector
 from reactor.process.bus_repair import BusReconciler
+from reactor.process.bus_watch import BusWatch
+from reactor.process.process_context import ProcessContext
 from reactor.process.reloading import RuleFiles
-from reactor.process.role_set import ROLES, ProcessContext, RoleSet, keep_running
-from reactor.process.session import CLOCKS_APART, clock_difference, connected, ready
-from reactor.process.zeros import begin_at_zero
+from reactor.process.role_set import ROLES, keep_running
+from reactor.process.session import connected, ready
 from reactor.runtime import telemetry, tracing
 from reactor.runtime.clock import Clock
-from reactor.runtime.errors import ReactorError, Retryable, SettingsError
+from reactor.runtime.errors import ReactorError, SettingsError
 from reactor.runtime.garbage import ShortPauses
 from reactor.runtime.installed_versions import installed
 from reactor.runtime.loop_lag import measure
@@ -50,11 +50,6 @@ log = logging.getLogger(__name__)
 
 ALL_ROLES = frozenset(ROLES)
 OWN_VERSION = installed("alert-reactor")
-PROBE_SECONDS = 2.0
-SWITCH_AGAIN_SECONDS = 1.0
-"""How long the next crew waits for a bus that is away."""
-START_SECONDS = 60.0
-"""For so long a start asks a bus again that does not answer in time; then it ends, and says why."""
 
 
 class Died(ReactorError):
@@ -70,31 +65,26 @@ class App:
         self.clock = clock or Clock()
         self.name = settings.name or f"{socket.gethostname()}-{os.getpid()}"
         self.receiver_url = ""
-        """Where the HTTP server listens for webhooks."""
+        """URL at which the HTTP server listens for webhooks; empty: it is not served."""
         self.health_url = ""
-        """Where health and metrics are served, whatever befalls the other."""
+        """URL of health and metrics, served by a server of their own."""
         self.web_url = ""
-        """Where the page is; empty: this process has not the role `web`."""
+        """URL of the page; empty: this process does not have the role `web`."""
         self.server: EmbeddedServer | None = None
         self._health: EmbeddedHealth | None = None
-        self._ailment = ""
-        """Why the bus stores nothing, as last told; empty: it stores, or the reason is not known."""
         self._bus: JetStreamBus | None = None
         self._files: RuleFiles | None = None
-        self._upkeep: BusReconciler | None = None
+        self._watch: BusWatch | None = None
         self._webhooks: WebhookServer | None = None
         self._in_hands: Counter[str] = Counter()
-        """How many posts of each source, by its subject, our routers have in flight."""
-        self._role_set: RoleSet | None = None
-        self.page: PageServer | None = None
-        """What serves the page; None: this process has not the role `web`."""
-        self._since = self.clock.now()
-        """Since when this crew is at work."""
+        """Number of posts in flight in our routers, by the subject of their source."""
+        self._active: ActiveRoles | None = None
         self._broken = asyncio.Event()
-        self._changing: asyncio.Task[None] | None = None
+        self.page: PageServer | None = None
+        """Server of the page; None: this process does not have the role `web`."""
+        self._began = self.clock.now()
         self._loops = Loops()
         self._stack = AsyncExitStack()
-        self._shift = AsyncExitStack()
 
     @property
     def bus(self) -> JetStreamBus:
@@ -106,8 +96,9 @@ class App:
 
     @property
     def decider(self) -> Decider | None:
-        """What decides here; None where nothing does, or not at this moment."""
-        return self._role_set.decider if self._role_set is not None else None
+        """The running Decider; None if this process has not that role, or none is running at this moment."""
+        current = self._active.current if self._active is not None else None
+        return current.decider if current is not None else None
 
     def reload(self) -> None:
         """Look at the rule files now: a caller says that they are ready."""
@@ -129,19 +120,23 @@ class App:
         await self._stack.aclose()
 
     async def failed(self) -> None:
-        """Wait until something has ended that this process cannot live without. Raises Died."""
-        ends: dict[asyncio.Task[Any], str] = {
-            asyncio.create_task(self.bus.connection.closed.wait()): "the bus is gone for good; start the process again",
-            asyncio.create_task(self._broken.wait()): "no rules can be carried out any more; start the process again",
-        }
+        """Wait until something has ended that this process cannot live without. Raises Died.
+
+        The embedded nats-server is started again meanwhile, where it ends.
+        """
+        ends = [
+            _after(self.bus.connection.closed, "the bus is gone for good; start the process again"),
+            _after(self._broken, "no rules can be carried out any more; start the process again"),
+        ]
         if self.server is not None:
-            ends[asyncio.create_task(self.server.exited())] = "the bus has ended; start the process again"
+            ends.append(_bus_ended(self.server))
+        waits = [asyncio.create_task(end) for end in ends]
         try:
-            done, _ = await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+            done, _ = await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
         finally:
-            for wait in ends:
+            for wait in waits:
                 wait.cancel()
-        raise Died(ends[done.pop()])
+        raise Died(done.pop().result())
 
     async def _start(self, files: RuleFiles) -> None:
         telemetry.say_versions()
@@ -155,16 +150,18 @@ class App:
         self._bus = bus = await self._connect(self.settings.bus)
         await ready(bus, self.settings.bus, self.clock)
         await files.remember(bus.store(GROUPS))
-        self._upkeep = upkeep = BusReconciler(bus, self.settings.bus, self.roles)
+        repair = BusReconciler(bus, self.settings.bus, self.roles)
+        self._watch = BusWatch(bus, self.clock, repair, self._health, self.settings.bus.store)
         presence = Presence(bus, self._process(files))
         await self._stack.enter_async_context(presence.here())  # before anything is taken in this name
-        context = await self._context(bus, upkeep)
-        self._stack.push_async_callback(self._end_shift)
-        await self._first(context, files.rules)
+        context = await self._context(bus, repair)
+        self._active = active = ActiveRoles(context, self.roles, self._listen_for, self._broken)
+        self._stack.push_async_callback(active.close)
+        await active.start(files.rules)
         presence.say(self._process(files))
 
         async def switch(rules: RuleSet) -> None:
-            await self._switch(context, files.rules, rules)
+            await active.switch(files.rules, rules)
 
         async def watch() -> None:
             await files.watch(switch, lambda: presence.say(self._process(files)))
@@ -175,8 +172,8 @@ class App:
         self._run("loop lag", measure)
         self._run("garbage", ShortPauses().run)
         self._run("presence", presence.run)
-        self._run("bus probe", self._probing)
-        self._run("bus upkeep", upkeep.run)
+        self._run("bus probe", self._watch.run)
+        self._run("bus upkeep", repair.run)
         self._run("leftovers", LeaseCollector(bus).run)
         self._run("rule files", watch)
         if "receiver" in self.roles:
@@ -205,7 +202,7 @@ class App:
         self._run("web updates", board.publish)
         self.web_url = await self._stack.enter_async_context(self.page.listening())
 
-    async def _context(self, bus: JetStreamBus, upkeep: BusReconciler) -> ProcessContext:
+    async def _context(self, bus: JetStreamBus, repair: BusReconciler) -> ProcessContext:
         import aiohttp  # 0.3 s: not for who only asks for help
 
         from reactor.clients.clusters import Clusters
@@ -218,7 +215,7 @@ class App:
         http = await self._stack.enter_async_context(aiohttp.ClientSession())
         signer = Signer.of(self.settings.audit.key_file)
         return ProcessContext(
-            self.settings, self.clock, self.name, bus, clusters, prometheus, http, upkeep, self._loops, signer,
+            self.settings, self.clock, self.name, bus, clusters, prometheus, http, repair, self._loops, signer,
             self._in_hands,
         )  # fmt: skip
 
@@ -229,75 +226,9 @@ class App:
 
         return {name: Prometheus(name, endpoint) for name, endpoint in self.settings.prometheus.items()}
 
-    async def _begin(self, context: ProcessContext, rules: RuleSet) -> None:
-        begin_at_zero(self.settings, rules, self.roles)
-
-        async def begin() -> None:
-            self._role_set = await self._shift.enter_async_context(RoleSet(context, rules, self.roles))
-            self._since = self.clock.now()
-
-        await self._to_its_end(begin)
-
-    async def _end_shift(self) -> None:
-        async def end() -> None:
-            self._role_set = None
-            await self._shift.aclose()
-
-        await self._to_its_end(end)
-
-    async def _to_its_end(self, change: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        """Begin or end a crew. A stop that interrupts this waits until it is done, else a role would be left behind."""
-        while self._changing is not None and not self._changing.done():
-            await asyncio.wait([self._changing])
-        self._changing = asyncio.create_task(change())
-        await asyncio.shield(self._changing)
-
-    async def _switch(self, context: ProcessContext, before: RuleSet, rules: RuleSet) -> None:
-        """Use other rules. Raises ReactorError where that fails, and uses those of before again.
-
-        Webhooks are taken meanwhile: they wait on the bus for the next router.
-        """
-        self._listen_for(before, rules)
-        await self._end_shift()
-        try:
-            await self._patiently(context, rules)
-        except Exception as error:  # a mistake of ours too: without roles nothing would fail over
-            await self._back_to(context, before)
-            raise ReactorError(f"{type(error).__name__}: {error}") from error
-        self._listen_for(rules)
-
-    async def _back_to(self, context: ProcessContext, rules: RuleSet) -> None:
-        try:
-            await self._patiently(context, rules)
-        except Exception:  # a process without roles must end, whatever the reason
-            self._broken.set()
-            raise
-        self._listen_for(rules)
-
-    async def _first(self, context: ProcessContext, rules: RuleSet) -> None:
-        """Begin at the start: what is wrong is told at once, but for a bus that is only slow to answer."""
-        began = self.clock.monotonic()
-        while True:
-            try:
-                return await self._begin(context, rules)
-            except Unavailable as error:
-                if isinstance(error, NotPermitted) or self.clock.monotonic() - began >= START_SECONDS:
-                    raise
-                log.warning("the start waits for the bus: %s", error)
-                await asyncio.sleep(SWITCH_AGAIN_SECONDS)
-
-    async def _patiently(self, context: ProcessContext, rules: RuleSet) -> None:
-        while True:
-            try:
-                return await self._begin(context, rules)
-            except Unavailable as error:
-                log.warning("the next rules wait for the bus: %s", error)
-                await asyncio.sleep(SWITCH_AGAIN_SECONDS)
-
     def _process(self, files: RuleFiles) -> Process:
-        return Process(
-            self.name, tuple(sorted(self.roles)), files.digest, self._since, few(files.problems), OWN_VERSION
-        )
+        since = self._began if self._active is None else self._active.since
+        return Process(self.name, tuple(sorted(self.roles)), files.digest, since, few(files.problems), OWN_VERSION)
 
     async def _listen(self, rules: RuleSet) -> WebhookServer:
         from reactor.webhook.receiver import listening, listening_for_health
@@ -342,77 +273,25 @@ class App:
         """Keep a loop running until the process stops."""
         keep_running(self._stack, name, loop, self._loops)
 
-    async def _probing(self) -> None:
-        """A connection that looks healthy may sit on a full disk: only a write tells."""
-        apart = stalled = False
-        while True:
-            await self._diagnose()
-            stalled = self._told_of_stalls(before=stalled)
-            try:
-                ahead, doubt = await clock_difference(self.bus, self.clock)
-            except BusError:
-                telemetry.bus_up.set(0)
-                await self._diagnose()
-                if self._upkeep is not None:
-                    self._upkeep.look_now()  # it may have lost all that it held
-                raise
-            telemetry.bus_up.set(0 if self._lacking or self._why_not_stored else 1)
-            apart = self._told_of_clocks(ahead, doubt, apart)
-            await asyncio.sleep(PROBE_SECONDS)
-
-    async def _diagnose(self) -> None:
-        """Say once why the bus stores nothing, and what to do."""
-        if self._health is not None:
-            return  # it says so itself
-        before, self._ailment = self._ailment, await self.bus.ailment()
-        if self._ailment and not before:
-            log.error("%s", self._ailment)
-        elif before and not self._ailment:
-            log.info("nats-server stores again, or is away")
-
-    def _told_of_stalls(self, *, before: bool) -> bool:
-        """Say once that readings stalled; `/readyz` names them all."""
-        found = [*self.bus.connection.stalled.values()]
-        if found and not before:
-            log.error("%d readings got nothing; %s", len(found), found[0])
-        elif before and not found:
-            log.info("all that is stored on the bus is read again")
-        return bool(found)
-
-    def _told_of_clocks(self, ahead: timedelta, doubt: timedelta, before: bool) -> bool:
-        """Time is never made to jump while we decide; what drifts apart is told, and set right at the next start."""
-        # The machine's own, which we may not go by: it is what NTP has to set right.
-        telemetry.clock_difference.set((self.clock.now() + ahead - self.clock.machine()).total_seconds())
-        apart = abs(ahead) - doubt > CLOCKS_APART
-        if apart and not before:
-            log.warning(
-                "the bus's clock and ours have drifted apart; a restart uses the bus's",
-                extra={"ahead_seconds": round(-ahead.total_seconds(), 1)},
-            )
-        return apart
-
     async def _not_ready(self) -> list[str]:
-        if self._bus is None:
+        if self._active is None or self._watch is None:
             return ["starting"]
-        if self._role_set is None:
+        if self._active.current is None:
             return ["the rules are being changed"]
-        try:
-            await self._bus.probe()
-        except (BusError, Retryable) as error:
-            return [f"bus: {self._why_not_stored or error}"]
-        found = [f"bus: {one}" for one in (*self._lacking, *filter(None, [self._why_not_stored]))]
-        return [*found, *self._loops.troubles(asyncio.get_running_loop().time())]
+        if reason := await self._watch.unreachable():
+            return [reason]
+        return [*self._watch.troubles, *self._loops.troubles(asyncio.get_running_loop().time())]
 
-    @property
-    def _why_not_stored(self) -> str:
-        if self._health is None:
-            return self._ailment
-        return f"{self._health.trouble} ({self.settings.bus.store}); {FIX}" if self._health.trouble else ""
 
-    @property
-    def _lacking(self) -> Sequence[str]:
-        stalled = () if self._bus is None else (*self._bus.connection.stalled.values(),)
-        return (*self._upkeep.lacking, *self._upkeep.paused, *stalled) if self._upkeep is not None else ()
+async def _after(event: asyncio.Event, message: str) -> str:
+    """Give a message once an event has happened."""
+    await event.wait()
+    return message
+
+
+async def _bus_ended(server: EmbeddedServer) -> str:
+    """Give a message once the embedded server cannot be kept up."""
+    return f"the bus has ended: {await keep_up(server)}; start the process again"
 
 
 def _headers(traces: Tracing) -> Mapping[str, str]:

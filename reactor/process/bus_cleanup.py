@@ -55,7 +55,7 @@ class LeaseCollector:
 
 
 def _answers(entry: KeyValueEntry) -> str:
-    """On which subject its process answers while it lives; empty: this is no word of a process about itself."""
+    """Subject on which its process answers while it lives; empty: this is no word of a process about itself."""
     kind = entry.key.partition(".")[0]
     try:
         if kind == presence.KIND:

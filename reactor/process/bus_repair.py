@@ -1,8 +1,9 @@
 """Looks again and again whether all that the reactor keeps on the bus is still there, and creates again what was lost.
 
 A stream or a queue that was deleted from outside is no error to a process that waits for its messages: it waits
-without end. The same with a queue that a person paused: it is resumed. Only what is missing is made. What is there in
-another form is left to the next start: two versions of the reactor side by side would change it back and forth.
+without end, though the server refuses each request for work; so a refusal is a reason to look. The same with a queue
+that a person paused: it is resumed. Only what is missing is made. What is there in another form is left to the next
+start: two versions of the reactor side by side would change it back and forth.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from math import inf
 
 from bus.errors import BusError
 from bus.jetstream import JetStreamBus, provision
@@ -23,8 +25,10 @@ from reactor.settings.bus_settings import BusSettings
 log = logging.getLogger(__name__)
 
 LOOK_SECONDS = 10.0
+UNSERVED_SECONDS = 1.0
+"""Seconds between two looks because the server refuses work: it does so also whenever it elects a leader."""
 QUEUES: Mapping[str, Sequence[Queue]] = {"router": (ROUTERS, PARKED_POSTS, DELAYED), "executor": (EXECUTORS,)}
-"""What each role takes from, and so may resume."""
+"""Queues that each role takes from, and so may resume."""
 INIT = "run reactor bus init where this process may not make it"
 
 
@@ -36,18 +40,25 @@ class BusReconciler:
         self._settings = settings
         self._queues = [queue for role in roles for queue in QUEUES.get(role, ())]
         self._doubt = asyncio.Event()
+        self._looked_at = -inf
+        """Begin of the last look, in seconds of the event loop's clock."""
         self.lacking: Sequence[str] = ()
-        """What is missing and could not be made, or cannot be used; as it was at the last look."""
+        """Streams and buckets that are missing and could not be made, or cannot be used, at the last look."""
         self.paused: Sequence[str] = ()
         """Queues that were paused at the last look."""
         self._told: Sequence[str] = ()
-        """What was missing when that was last logged."""
+        """Value of `lacking` when it was last logged."""
         self._facts: StreamBounds | None = None
         self._wakers: set[Callable[[], None]] = set()
 
     def look_now(self) -> None:
         """Something failed that should not: look before the minute is over."""
         self._doubt.set()
+
+    def unserved(self) -> None:
+        """The server refused a request for work: its queue may be gone. Requests go on, and so this is called again."""
+        if asyncio.get_running_loop().time() - self._looked_at >= UNSERVED_SECONDS:
+            self._doubt.set()
 
     def watch(self, wake: Callable[[], None]) -> Callable[[], None]:
         """Call `wake` when the stream of facts was created again, or ends before where it ended, until the function
@@ -56,17 +67,19 @@ class BusReconciler:
         return lambda: self._wakers.discard(wake)
 
     async def run(self) -> None:
-        """Look every LOOK_SECONDS, and whenever the connection came or went.
+        """Look every LOOK_SECONDS, whenever the connection came or went, and when work is refused.
 
         Raises BusError, SettingsError: call it again.
         """
         forget = self._bus.connection.watch(self._doubt.set)
+        self._bus.connection.on_unserved = self.unserved
         try:
             if self._facts is None:
                 self._doubt.set()  # from here on it is known what is there
             while True:
-                await self._due()
+                await self._wait_for_doubt()
                 self._doubt.clear()
+                self._looked_at = asyncio.get_running_loop().time()
                 try:
                     await self.look()
                 except (BusError, ReactorError):
@@ -112,7 +125,7 @@ class BusReconciler:
         for wake in [*self._wakers]:
             wake()
 
-    async def _due(self) -> None:
+    async def _wait_for_doubt(self) -> None:
         try:
             async with asyncio.timeout(LOOK_SECONDS):
                 await self._doubt.wait()

@@ -26,10 +26,10 @@ from rules.rulefile.model import Rule
 log = logging.getLogger(__name__)
 
 OTHERS_LOOKS = 15
-"""So many looks may pass until a rule is known that another process has removed from its files, and has to bring back
-what it did."""
+"""Looks at the files after which the rules that other processes have removed, and have to undo, are read again."""
 LOOK_SECONDS = 2.0
-"""How often the files are looked at. A ConfigMap takes about a minute to reach a Pod, so this hardly adds to it."""
+"""Seconds between two looks at the files. A ConfigMap takes about a minute to reach a Pod, so this hardly adds to
+it."""
 
 Switch = Callable[[RuleSet], Awaitable[None]]
 """Uses other rules from now on. Raises ReactorError where it cannot: then it uses those of before."""
@@ -48,12 +48,12 @@ class RuleFiles:
         self._kept: Sequence[Rule] = ()
         """Rules whose changes in the world still exist, as they count where they are in no file."""
         self.problems: tuple[str, ...] = ()
-        """Why the files that are on the disk now are not in force; empty: they are."""
+        """Reasons why the files on the disk are not in force; empty: they are."""
         self._asked = asyncio.Event()
         self._warn()
 
     async def remember(self, store: Store) -> None:
-        """From now on use rules, too, that left the files while what they changed still exists. Raises Unavailable."""
+        """Use, from now on, also rules that left the files while what they changed still exists. Raises Unavailable."""
         self._store = store
         self._kept = await kept_rules(store)
         self.rules = with_removed(self.rules, self._kept, self._settings)
@@ -135,7 +135,7 @@ class RuleFiles:
 
 
 def _difference(before: RuleSet, after: RuleSet) -> dict[str, str]:
-    """What a person wants to read: which rules came, went and changed."""
+    """Names of the rules that were added, removed and changed, comma-separated, for the log."""
     old, new = ({rule.name: rule for rule in rules.rules} for rules in (before, after))
     named = {
         "added": new.keys() - old.keys(),

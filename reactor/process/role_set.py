@@ -1,6 +1,6 @@
-"""The roles of one process, for as long as one rule set is in force. Other rules: end this crew and start the next one.
+"""The roles of one process, for as long as one rule set is in force. Other rules: end this role set and start the next.
 
-All that a role remembers is stored on the bus, so that changing the crew is a clean restart without a new process.
+All that a role remembers is stored on the bus, so that another role set is a clean restart without a new process.
 """
 
 from __future__ import annotations
@@ -8,79 +8,47 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import logging
-from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import partial
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
-from bus.jetstream import JetStreamBus
-from bus.messages import Fact, LoadBalancerKind, Notify, Observation
+from bus.messages import Fact, Notify, Observation
 from bus.subjects import token
 from bus.topology import ALERTS, LINKS, TEMPLATES
-from reactor.audit.signing import Signer
 from reactor.clients.aws import Regions
 from reactor.clients.balancers.connected import LoadBalancers
 from reactor.clients.credentials import proxy_of
 from reactor.clients.instant_queries import QueryRefused, Sample
 from reactor.decide.decider import Decider
-from reactor.decide.partition import PartitionContext
+from reactor.decide.partition_context import PartitionContext
 from reactor.fleet.fleet import Fleet
-from reactor.process.bus_repair import BusReconciler
+from reactor.process.process_context import ProcessContext
 from reactor.route.publisher import FactPublisher
-from reactor.runtime.clock import Clock
 from reactor.runtime.errors import ReactorError, Retryable
 from reactor.runtime.supervise import Loops, ended, forever
-from reactor.settings.model import Settings
 from rules.engine.routing import Routing
+from rules.kinds.workload.copy_needs import clusters_of
+from rules.kinds.workload.model import WorkloadFailover
 from rules.kinds.workload.preservation import paths_of
 from rules.loader import RuleSet
-from rules.rulefile.lint.coverage import clusters_of
-from rules.rulefile.model import TrafficFailover
 from rules.rulefile.sources import AlertmanagerWebhook
-from rules.rulefile.workload import ClusterTaint, WorkloadFailover
 
 if TYPE_CHECKING:
-    import aiohttp
-
     from reactor.actions.karmada.control_plane import ControlPlane
-    from reactor.clients.clusters import Clusters
-    from reactor.clients.prometheus_api import Prometheus
-    from reactor.fleet.observer import Start
     from reactor.sources.companions import Companions
     from reactor.sources.refresh import RefreshRequests
 
 log = logging.getLogger(__name__)
 
 ROLES = ("observer", "receiver", "router", "decider", "executor")
-"""The receiver is no part of the crew: it goes on listening while crews change. Nor is the role `web`, which `all` does
+"""The receiver is no part of a RoleSet: it goes on listening while they change. Nor is the role `web`, which `all` does
 not include: it opens one more port."""
 STOP_SECONDS = 2.0
 """A loop that has not ended by then is told once more."""
 HAND_OVER_SECONDS = 10.0
 """The same for the decider: twice what it takes to hand its partitions over."""
-
-
-@dataclass(frozen=True, slots=True)
-class ProcessContext:
-    """What the process has whatever the rules say."""
-
-    settings: Settings
-    clock: Clock
-    name: str
-    bus: JetStreamBus
-    clusters: Clusters
-    prometheus: Mapping[str, Prometheus]
-    http: aiohttp.ClientSession
-    upkeep: BusReconciler
-    loops: Loops
-    """What tells /readyz which roles do not do their work."""
-    signer: Signer | None = None
-    """Signs the audit; None: the settings have no key for it."""
-    in_hands: Counter[str] = field(default_factory=Counter)
-    """How many posts of each source, by its subject, the routers of this process have in flight."""
 
 
 class RoleSet:
@@ -139,7 +107,8 @@ class RoleSet:
         plane = ControlPlane(
             context.clusters.get, context.clock, context.settings.karmada.cluster, context.settings.karmada.host
         )
-        moving = [rule.name for rule in self._karmada_rules() if isinstance(rule, WorkloadFailover)]
+        placing = [rule for rule in self._rules.rules if isinstance(rule, WorkloadFailover)]
+        moving = [rule.name for rule in placing if rule.carrier == "Karmada"]
         if moving:
             look = asyncio.create_task(_look_at_karmada(plane, moving), name="karmada")
             self._stack.push_async_callback(partial(ended, patience=STOP_SECONDS), look)
@@ -224,7 +193,7 @@ class RoleSet:
 
     async def _observer(self) -> None:
         from reactor.fleet.observer import KIND, Observer
-        from reactor.sources.catalog import is_run, start_all
+        from reactor.process.observer_jobs import observer_jobs
         from reactor.sources.probes.addresses import probing_session
         from reactor.sources.source_context import SourceContext
 
@@ -250,25 +219,7 @@ class RoleSet:
         )  # fmt: skip
         world.scheduler.start()
         self._stack.callback(world.scheduler.shutdown, wait=False)
-        jobs: dict[str, Start] = {
-            f"source/{source.name}": partial(start_all, [source], world)
-            for source in self._rules.sources
-            if is_run(source.kind)
-        }
-        selections = [rule.route for rule in self._rules.rules if isinstance(rule, TrafficFailover)]
-        if routes := [one for one in selections if one.in_cluster]:
-            jobs["routes"] = partial(start_all, (), world, routes=routes)
-        for one in selections:
-            if not one.in_cluster and one.name is not None:
-                named = {one.name: cast("LoadBalancerKind", one.kind)}
-                jobs[f"loadBalancer/{one.name}"] = partial(start_all, (), world, load_balancers=named)
-        if karmada := self._karmada_rules():
-            selectors = [
-                rule.policies.selector for rule in karmada if isinstance(rule, WorkloadFailover) and rule.policies
-            ]
-            planes = {context.settings.karmada.cluster: selectors}
-            jobs["karmada"] = partial(start_all, (), world, karmada=planes)
-        jobs |= self._remembering()
+        jobs = observer_jobs(self._rules, context, world)
         # While rules change, some members know other sources than we do: they share theirs, we share ours, and none is
         # left out. Members that know the same sources are of one fleet.
         known = hashlib.sha256("\0".join(sorted(jobs)).encode()).hexdigest()[:8]
@@ -287,27 +238,6 @@ class RoleSet:
             self._asking = requests, Companions(self._rules.rules, self._rules.sources, requests)
         return self._asking
 
-    def _remembering(self) -> dict[str, Start]:
-        """A job for each cluster: what workloads look like while they can be read, for when they cannot."""
-        from reactor.actions.workload import remembering
-        from reactor.actions.workload.templates import BusTemplates
-
-        context = self._context
-        rules = [
-            rule for rule in self._rules.rules if isinstance(rule, WorkloadFailover) and rule.carrier == "Kubernetes"
-        ]
-        templates = BusTemplates(context.bus.store(TEMPLATES), context.clock)
-
-        def start(cluster: str) -> Sequence[asyncio.Task[None]]:
-            run = partial(
-                remembering.run, cluster, rules, clusters=context.clusters.get, templates=templates, clock=context.clock
-            )
-            return [asyncio.create_task(forever(f"remembering {cluster}", run, context.loops))]
-
-        return (
-            {f"remember/{cluster}": partial(start, cluster) for cluster in context.settings.clusters} if rules else {}
-        )
-
     def _strangers(self) -> Iterator[tuple[str, str]]:
         """Give rules that place workloads by our own hand, with the clusters where no hand reaches: misspelt, often."""
         for rule in self._rules.rules:
@@ -315,13 +245,6 @@ class RoleSet:
                 unknown = {*clusters_of(rule.placement)} - {"*", *self._context.settings.clusters}
                 if unknown:
                     yield rule.name, ", ".join(sorted(unknown))
-
-    def _karmada_rules(self) -> list[WorkloadFailover | ClusterTaint]:
-        return [
-            rule
-            for rule in self._rules.rules
-            if isinstance(rule, WorkloadFailover | ClusterTaint) and rule.carrier == "Karmada"
-        ]
 
     def _losses(self) -> int:
         return self._context.bus.connection.losses

@@ -1,4 +1,4 @@
-"""From the settings to the bus: the one place that knows what a connection needs, and what is agreed on over it."""
+"""Connects to the bus as the settings say: the one place that knows what a connection needs and agrees on."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ JWT = b"BEGIN NATS USER JWT"
 START_SECONDS = 60.0
 START_AGAIN_SECONDS = 0.5
 LOOKS = 3
-"""How often the bus is asked what time it is: the quickest answer is the most exact one."""
+"""Questions to the bus about its time: the quickest answer is the most exact one."""
 
 
 def address(settings: BusSettings, given: str | None = None) -> str | Sequence[str]:
@@ -101,7 +101,7 @@ def _check_seed(file: Path) -> None:
 
 
 def _tls(settings: BusSettings) -> Callable[[], ssl.SSLContext] | None:
-    """None: as the URL and the server say, with the system's CAs."""
+    """Factory of the TLS context of the settings; None: TLS as the URL and the server say, with the system's CAs."""
     if settings.ca_file is None and settings.cert_file is None:
         return None
     files = (settings.ca_file, settings.cert_file, settings.key_file)

@@ -17,7 +17,7 @@ POST_LIMITS = (
     "alertsPerSecond", "bodySeconds", "bodyWork", "depth", "inHands", "maxAlertsPerPost", "maxBodyBytes", "postsAtOnce",
     "postsOfASource",
 )  # fmt: skip
-"""At which a post is refused."""
+"""Limits at which a post is refused, as the label `limit` names them."""
 _EVENT_FAILURES = ("ApiUnavailable", "Forbidden", "Invalid")
 
 

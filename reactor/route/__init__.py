@@ -1,1 +1,1 @@
-"""From a fact to the partitions that it concerns."""
+"""Finds the partitions that a fact concerns, and publishes it to them."""

@@ -1,4 +1,4 @@
-"""What publishers on the bus said faster than they may: it waits in a stream of its own for its turn.
+"""Observations of publishers on the bus above their rate: they wait in a stream of their own for their turn.
 
 It is routed in pieces, with pauses that are longer than the work: what others say waits behind one piece of it at most.
 To put it there costs little, because many observations become one message.
@@ -16,7 +16,7 @@ from datetime import timedelta
 from bus import subjects
 from bus.envelope import Event, encode
 from bus.errors import Malformed, Unavailable
-from bus.message_admission import read
+from bus.message_admission import read_message
 from bus.messages import Delayed, Excess
 from bus.port import Bus, Delivery, Outgoing, WorkQueue
 from bus.topology import DELAYED, EXCESS, INBOX
@@ -25,13 +25,15 @@ from reactor.runtime.clock import Clock
 from reactor.runtime.quarantine import failed, quarantine
 
 PACK_BYTES_MAX = 500_000
-"""Of observations in one message: in base64, with all around them, well below the server's limit of 1 MiB."""
+"""Most bytes of observations in one message: in base64, with all around them, well below the server's limit of 1
+MiB."""
 PACK_MAX = 200
 """Observations in one message: what is routed between two pauses."""
 PAUSES = 3.0
-"""So much longer than the work for a piece is the pause behind it."""
+"""Length of the pause behind a piece, as a multiple of the time that the piece took."""
 OTHERS_FIRST_SECONDS = 1.0
-"""So long a piece waits while the inbox is behind: what others say comes first, and no excess waits without end."""
+"""Longest wait, in seconds, of a piece while the inbox is behind: other messages come first, and no excess waits
+without end."""
 LOOK_SECONDS = 0.05
 WAIT = timedelta(seconds=5)
 AGAIN = timedelta(seconds=2)
@@ -84,7 +86,7 @@ class ExcessRouter:
 
     def _of(self, one: Delivery) -> Sequence[Outgoing]:
         try:
-            return self._messages(one, read(one.subject, one.body))
+            return self._messages(one, read_message(one.subject, one.body))
         except Malformed as error:
             quarantine(one, INBOX, error)
         except Exception as error:  # noqa: BLE001 - a mistake of ours: given again it would stop us, and all behind it
@@ -102,7 +104,7 @@ def packed(deliveries: Sequence[Delivery]) -> Sequence[Outgoing]:
 
 def unpacked(delivery: Delivery) -> Sequence[Delivery]:
     """Give what a message of the excess carries, as it came. Raises Malformed."""
-    excess = read(delivery.subject, delivery.body).data
+    excess = read_message(delivery.subject, delivery.body).data
     for one in excess.delayed:
         if not subjects.is_spoken(one.subject) or subjects.source_in(one.subject) != excess.source:
             raise Malformed(f"a message on {one.subject} is none of the source {excess.source!r}")

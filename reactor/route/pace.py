@@ -1,4 +1,4 @@
-"""How much of each publisher on the bus is routed while more waits in the inbox than a router takes at once.
+"""Rate limit for each publisher on the bus, while more waits in the inbox than a router takes at once.
 
 What is beyond waits elsewhere (`reactor.route.excess`). Where nothing waits, no publisher is delayed, and nothing is
 counted. No clock: on a machine that is slow or busy a pace that holds elsewhere is none.
@@ -16,17 +16,17 @@ from reactor.runtime.log_throttle import LogThrottle
 AT_ONCE = 10_000
 """Messages of one publisher, where the settings do not say how many: all targets of a large one, once."""
 BACKLOG = 200
-"""So many messages may wait behind one before a publisher's are counted."""
+"""Messages that may wait behind one before those of a publisher are counted."""
 SHARE = 0.05
-"""Of what is taken in such a time: so much may be one publisher's, beside what it may say at once."""
+"""Share of what is taken in such a time that may be one publisher's, beside what it may say at once."""
 PUBLISHERS_MAX = 1000
-"""Of which it is known how much they said; further ones count as one."""
+"""Publishers whose messages are counted; further ones count as one."""
 
 log = logging.getLogger(__name__)
 
 
 class Pace:
-    """What each publisher has said since the inbox was last empty, or nearly so."""
+    """Messages of each publisher since the inbox was last empty, or nearly so."""
 
     def __init__(self, at_once: int, clock: Clock) -> None:
         self._at_once = at_once
@@ -34,10 +34,10 @@ class Pace:
         self._said: dict[str, int] = {}
         self._seldom = LogThrottle(clock)
         self.behind = False
-        """Whether more waited in the inbox than is taken at once, when something was last taken from it."""
+        """True if more than BACKLOG messages waited in the inbox when one was last taken from it."""
 
     def admits(self, delivery: Delivery) -> bool:
-        """Whether this is to be routed now. Only observations and inventory are counted."""
+        """True if this is to be routed now. Only observations and inventory are counted."""
         self.behind = delivery.pending >= BACKLOG
         if not self.behind:
             self._taken = 0

@@ -1,4 +1,4 @@
-"""From a fact to the partitions that it concerns. Every role that learns a fact publishes it through here."""
+"""Publishes facts to the partitions that they concern. Every role that learns a fact uses it."""
 
 from __future__ import annotations
 
@@ -33,13 +33,8 @@ class FactPublisher:
 
     @property
     def routing(self) -> Routing:
-        """By which it finds the partitions."""
+        """The routing by which it finds the partitions."""
         return self._routing
-
-    @property
-    def partitions(self) -> int:
-        """How many there are."""
-        return self._partitions
 
     def messages(
         self,
@@ -116,14 +111,14 @@ def _key(fact: Fact) -> Sequence[str] | None:
 
 
 def _subject(fact: Fact) -> str:
-    """Where the copy for partition 0 goes."""
+    """Subject of the copy for partition 0."""
     if isinstance(fact, Observation):
         return subjects.observed(0, fact.target, f"{fact.signal}-{fact.status.value}")
     return subjects.fact(0, type(fact).__name__.lower(), fact.about)
 
 
 def _id(fact: Fact) -> str:
-    """The same fact has the same id, whichever process publishes it, and however often."""
+    """Id of a fact: the same for the same fact, whichever process publishes it, and however often."""
     kind = type(fact).__name__.lower()
     signal = f"{fact.signal}/{fact.status.value}/" if isinstance(fact, Observation) else ""
     return f"{kind}/{signal}{iso(fact.observed_at)}/{subjects.token(fact.about)}"

@@ -17,7 +17,7 @@ from typing import Any, Protocol, get_args
 from bus import subjects
 from bus.envelope import DECODED_BYTES_MAX, Event
 from bus.errors import Malformed, Unavailable
-from bus.message_admission import read
+from bus.message_admission import read_message
 from bus.messages import AnyCommand, Command, Inventory, Observation, WebhookPost
 from bus.port import Bus, Delivery, Outgoing, WorkQueue
 from bus.topology import INBOX, PARKED, PARKED_POSTS, ROUTERS, Queue, Stream
@@ -39,29 +39,30 @@ log = logging.getLogger(__name__)
 
 WAIT = timedelta(seconds=5)
 SOON = timedelta(seconds=1)
-"""So long what is to be put off waits for more of it."""
+"""Longest wait for more of what is to be put off, before it is stored."""
 BATCH = 200
 CONCURRENCY = 64
 PARKED_AT_ONCE = 1
-"""So many posts of those that wait are routed at once: the alerts of others wait behind these, and behind their facts.
-With two, an alert of another source was decided after 1.1 s of the processor, with one after 0.7 s (means)."""
+"""Parked posts that are routed at once: the alerts of others wait behind these, and behind their facts. With two, an
+alert of another source was decided after 1.1 s of the processor, with one after 0.7 s (means)."""
 UNREAD_MAX = 100
-"""With more facts that our deciders have not read, a post counts as in hand although it is routed, and none that is
-parked is taken up: what other sources say would wait behind its facts."""
+"""Facts that our deciders have not read above which a routed post still counts as in flight, and no parked post is
+taken: what other sources say would wait behind its facts."""
 UNREAD_SECONDS = 5.0
 """Deciders that do not read hold up a source's next post for no longer."""
 UNREAD_LOOK_SECONDS = 0.02
 AGAIN = timedelta(seconds=2)
 FROM_OUTSIDE = (Observation, *get_args(Inventory), *get_args(AnyCommand))
-"""What every publisher may say. Outcomes, acquire requests and replies are the reactor's own."""
+"""Messages that every publisher may send. Outcomes, acquire requests and replies are the reactor's own."""
 AHEAD = timedelta(seconds=2)
-"""By so much another's clock may be ahead of the bus's, unnoticed: what we do not trust of our own (decision 0012)."""
+"""Difference by which another's clock may be ahead of the bus's, unnoticed: what we do not trust of our own (decision
+0012)."""
 SWEEP = 1.0
-"""How often, in seconds, standing alerts are looked at; each has its own schedule."""
+"""Seconds between two looks at standing alerts; each has its own schedule."""
 
 
 class Alerts(Protocol):
-    """What the router asks of the keeper of alerts."""
+    """The part of the keeper of alerts that the router uses."""
 
     def take_post(self, post: WebhookPost) -> Awaitable[None]:
         """Fold one journaled chunk in."""
@@ -175,7 +176,7 @@ class Router:
     def _forwarded(self, delivery: Delivery) -> Sequence[Outgoing] | None:
         """Give the messages of what is only passed on; None: a command, a post, or what cannot be read."""
         try:
-            event = read(delivery.subject, delivery.body)
+            event = read_message(delivery.subject, delivery.body)
             return None if isinstance(event.data, Command | WebhookPost) else self._messages(delivery, event)
         except Exception:  # noqa: BLE001 - met again where it is routed alone, which tells of it
             return None
@@ -233,7 +234,7 @@ class Router:
         except SourceUnknown:
             if stream is PARKED:
                 raise
-            source = read(delivery.subject, delivery.body).data.source
+            source = read_message(delivery.subject, delivery.body).data.source
             log.info(
                 "message %s waits for rules that name its source",
                 delivery.sequence,
@@ -246,7 +247,7 @@ class Router:
             )
 
     async def _route(self, delivery: Delivery) -> None:
-        event = read(delivery.subject, delivery.body)
+        event = read_message(delivery.subject, delivery.body)
         if isinstance(event.data, WebhookPost):
             await self._alerts.take_post(event.data)
         else:

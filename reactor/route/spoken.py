@@ -1,8 +1,7 @@
-"""How many targets and objects the sources outside of the reactor may have, each as many as its rule file or the
-default says.
+"""Limits the targets and objects of each source outside of the reactor, to the number of its rule file or the default.
 
-Counted in memory, by each router for itself: with two routers a source may have twice as many, and after a restart
-of as many others.
+Counted in memory, by each router for itself: with two routers a source may have twice as many, and after a restart of
+as many others.
 """
 
 from __future__ import annotations
@@ -18,11 +17,11 @@ STRANGERS_MAX = 1000
 """Sources that no rule file names; those beyond share the places of one. The bus lets only those publish who were
 given the right to."""
 UNKNOWN = "unknown"
-"""What metrics call a source that no rule file names: a stranger must not make new time series."""
+"""Label in metrics for a source that no rule file names: a stranger must not make new time series."""
 
 
 class Spoken:
-    """What each source has spoken of."""
+    """Target limit of each source, by its name."""
 
     def __init__(self, targets_max: Mapping[str, int], clock: Clock, *, others_max: int = TARGETS_MAX) -> None:
         """`targets_max`: by the names of the sources of the rules. `others_max`: of each of the others."""
@@ -32,7 +31,7 @@ class Spoken:
         self._limits: dict[str, TargetLimit] = {}
 
     def admits(self, subject: str, about: str) -> bool:
-        """Whether the publishers of this subject may name this target; if not, that is counted and logged."""
+        """True if the publishers of this subject may name this target; if not, that is counted and logged."""
         source = subjects.source_in(subject)
         if source not in self._limits:
             if source not in self._most and len(self._limits) >= STRANGERS_MAX:

@@ -13,9 +13,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from reactor.runtime.errors import SettingsError
 from reactor.runtime.textfiles import text_of
-from rules.loader import RuleSet, load
-from rules.rulefile.isolation import StepName, ZoneIsolation
-from rules.rulefile.model import Rule, TrafficFailover
+from rules.kinds.cluster_taint.model import ClusterTaint
+from rules.kinds.traffic.model import TrafficFailover
+from rules.kinds.workload.model import WorkloadFailover
+from rules.kinds.zone.model import StepName, ZoneIsolation
+from rules.loader import RuleSet, load_rules
+from rules.rulefile.model import Rule
 from rules.rulefile.sources import (
     AlertmanagerWebhook,
     ClusterProbe,
@@ -26,7 +29,6 @@ from rules.rulefile.sources import (
     PrometheusQuery,
     WorkloadWatch,
 )
-from rules.rulefile.workload import ClusterTaint, WorkloadFailover
 
 if TYPE_CHECKING:
     from reactor.settings.model import Settings
@@ -34,7 +36,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 
-def find(patterns: Iterable[str], *, tests: bool = True) -> list[Path]:
+def find_rule_files(patterns: Iterable[str], *, tests: bool = True) -> list[Path]:
     """Give the files, sorted, each once. A folder means its `*.yaml` that are no tests. Raises SettingsError.
 
     `tests`: whether a glob means rule tests (`*_test.yaml`) too, which have their place beside their rule file.
@@ -62,7 +64,7 @@ def _is_test(file: Path) -> bool:
     return file.stem.endswith("_test")
 
 
-def read(paths: Sequence[Path]) -> Iterator[tuple[str, str]]:
+def read_rule_files(paths: Sequence[Path]) -> Iterator[tuple[str, str]]:
     """Give each file's name and text. Raises SettingsError where one cannot be read."""
     for path in paths:
         try:
@@ -81,13 +83,13 @@ class Snapshot:
     files: tuple[tuple[str, str], ...] = ()
     """Name and text."""
     unreadable: str = ""
-    """Why they could not all be read; empty: they could."""
+    """Reason why some file could not be read; empty: all were read."""
 
     @classmethod
     def take(cls, settings: Settings) -> Snapshot:
         """Read the rule files that the settings name."""
         try:
-            return cls(tuple(read(find(settings.rule_files, tests=False))))
+            return cls(tuple(read_rule_files(find_rule_files(settings.rule_files, tests=False))))
         except SettingsError as error:
             return cls(unreadable=str(error))
 
@@ -129,7 +131,7 @@ def load_alone(settings: Settings, snapshot: Snapshot | None = None) -> RuleSet:
     snapshot = snapshot or Snapshot.take(settings)
     if snapshot.unreadable:
         raise SettingsError(snapshot.unreadable)
-    return load(snapshot.files)
+    return load_rules(snapshot.files)
 
 
 def digest(rules: RuleSet) -> str:
@@ -140,7 +142,7 @@ def digest(rules: RuleSet) -> str:
 
 
 def _unknown(rules: RuleSet, settings: Settings) -> Iterator[str]:
-    """What rule files name and the settings do not have."""
+    """Problems with names in rule files that the settings do not have."""
     known: Mapping[str, Iterable[str]] = {
         "clusters": settings.clusters, "prometheus": settings.prometheus, "notifiers": settings.notifiers,
         "loadBalancers": settings.load_balancers,

@@ -1,1 +1,1 @@
-"""What every part of a process uses: clock, threads, logs, metrics. Imports none of the other packages."""
+"""Parts that every other package of a process uses: clock, threads, logs, metrics. Imports none of these packages."""

@@ -48,7 +48,7 @@ class Clock:
         return _running()
 
     def machine(self) -> datetime:
-        """What the machine's wall clock says now: it may be wrong, and may jump."""
+        """Time of the machine's wall clock: it may be wrong, and may jump."""
         return datetime.fromtimestamp(time.time(), UTC) + self._wrong_by  # noqa: TID251 - for a metric and a warning only
 
     def measured(self, ahead: timedelta, doubt: timedelta) -> None:
@@ -77,7 +77,7 @@ class Clock:
 
     @cached_property
     def standstill(self) -> Standstill:
-        """When this process was stopped; noticed while its `run` runs."""
+        """Standstills of this process; noticed while its `run` runs."""
         return Standstill(self.now)
 
     async def sleep(self, seconds: float) -> None:

@@ -30,7 +30,7 @@ class Deadline:
         self._last_words = last_words
 
     def begin(self) -> None:
-        """From now on."""
+        """Begin to count from now."""
         timer = threading.Timer(STOP_SECONDS, self._give_up)
         timer.daemon = True
         timer.start()
@@ -62,7 +62,7 @@ def children() -> list[int]:
 
 
 def _at() -> str:
-    """Where the main thread is, innermost last: in a line of the event loop, or in what holds it up."""
+    """Stack of the main thread, innermost frame first, at most five: in the event loop, or in what holds it up."""
     frame = sys._current_frames().get(threading.main_thread().ident or 0)  # noqa: SLF001 - the documented way
     names: list[str] = []
     while frame is not None and len(names) < 5:

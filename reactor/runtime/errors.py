@@ -1,4 +1,4 @@
-"""What can go wrong while running.
+"""Errors while running.
 
 ReactorError
 ├── SettingsError    the operator's mistake: says which key, and what to do

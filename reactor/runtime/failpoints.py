@@ -37,7 +37,7 @@ class Failpoint:
     seconds: float
     """sleep only."""
     left: int
-    """How often the point is still to be reached before it happens."""
+    """Number of times that the point is still to be reached before it happens."""
 
     @classmethod
     def parse(cls, text: str) -> Failpoint:

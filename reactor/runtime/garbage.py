@@ -27,17 +27,17 @@ class ShortPauses:
 
     async def run(self) -> None:
         """Keep them short until cancelled."""
-        gc.callbacks.append(self._told)
+        gc.callbacks.append(self._on_collection)
         try:
             while True:
                 await asyncio.sleep(THAW_SECONDS)
                 gc.unfreeze()
         finally:
-            gc.callbacks.remove(self._told)
+            gc.callbacks.remove(self._on_collection)
             if gc.isenabled():  # else the process ends
                 gc.unfreeze()
 
-    def _told(self, phase: str, info: Mapping[str, Any]) -> None:
+    def _on_collection(self, phase: str, info: Mapping[str, Any]) -> None:
         if phase == "start":
             self._began = time.perf_counter()
             return

@@ -1,4 +1,4 @@
-"""Which versions are installed."""
+"""Versions of installed distributions."""
 
 from __future__ import annotations
 

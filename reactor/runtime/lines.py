@@ -18,13 +18,13 @@ from collections.abc import Callable
 from typing import TextIO
 
 BYTES_MAX = 8 << 20
-"""Of lines that wait: what comes then is dropped."""
+"""Most bytes of lines that wait: what comes then is dropped."""
 CLOSE_SECONDS = 1.0
-"""What still waits at the end gets so long."""
+"""Seconds at the end for lines that still wait."""
 BATCH = 100
-"""So many lines are written at once."""
+"""Most lines that are written at once."""
 PAUSE_SECONDS = 0.5
-"""After a write that was refused."""
+"""Seconds to wait after a write that was refused."""
 AGAIN_SECONDS = 10.0
 """One cause that stops everything is logged once in so long, however much fails for it."""
 
@@ -37,7 +37,7 @@ _CAUSES = {
 }
 _ERRNO = re.compile(rf"\[Errno ({'|'.join(map(str, _CAUSES))})\]")
 CHAIN_MAX = 10
-"""So many causes of causes are looked at."""
+"""Most causes of causes that are looked at."""
 
 log = logging.getLogger(__name__)
 

@@ -13,7 +13,7 @@ class _Line:
 
 
 class LogLimit:
-    """At most one line of each key in `seconds`; beyond `keys_max` keys at a time, all others share one key."""
+    """Admits at most one line of each key in `seconds`; beyond `keys_max` keys at a time, all others share one key."""
 
     def __init__(self, seconds: float, keys_max: int, monotonic: Callable[[], float]) -> None:
         self._seconds = seconds

@@ -1,4 +1,4 @@
-"""How late the event loop comes to what is due: one step that computes for long holds up everything else."""
+"""Lag of the event loop: one step that computes for long holds up everything else."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from reactor.runtime import telemetry
 TICK_SECONDS = 0.25
 """Five times as often cost 60 ms of CPU a minute (measured)."""
 HELD_SECONDS = 1.0
-"""So late is told in the log, at most once in SAID_AGAIN_SECONDS."""
+"""Seconds of lag from which it is logged, at most once in SAID_AGAIN_SECONDS."""
 SAID_AGAIN_SECONDS = 60.0
 
 log = logging.getLogger(__name__)

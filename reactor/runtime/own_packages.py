@@ -1,4 +1,4 @@
-"""Whether `bus`, `rules` and `reactor` are ours.
+"""Checks that `bus`, `rules` and `reactor` are ours.
 
 Other projects install top-level modules of these names. Importing theirs would fail somewhere deep, and confusingly; so
 it is checked first.

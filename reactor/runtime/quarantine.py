@@ -1,4 +1,4 @@
-"""What cannot be read: counted, logged, and left behind, so that it stops nothing else.
+"""Quarantines messages that cannot be read: counted, logged, and left behind, so that they stop nothing else.
 
 A publisher may send such messages as fast as the bus takes them, so each has one log line in LOG_SECONDS, with the
 number of those that were left out. The metric counts them all.

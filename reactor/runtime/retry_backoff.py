@@ -1,4 +1,4 @@
-"""How long to wait before trying again: doubling, jittered, capped, and forgotten after a good while."""
+"""Delays between retries: doubling, jittered, capped, and reset after a good while."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class RetryBackoff:
         self._most = most_seconds
         self._spread = spread
         self.failures = 0
-        """In a row."""
+        """Number of failures in a row."""
 
     def failed(self, *, asked_seconds: float | None = None) -> float:
         """Count a failure and give the seconds to wait: never less than the other side asked for, up to the cap."""

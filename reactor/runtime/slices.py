@@ -20,11 +20,11 @@ async def sliced(items: Sequence[Item], *, size: int = SLICE) -> AsyncIterator[I
             await asyncio.sleep(0)
 
 
-async def paused(items: AsyncIterable[Item], *, size: int = SLICE) -> AsyncGenerator[Item]:
+async def paused(items: AsyncIterable[Item]) -> AsyncGenerator[Item]:
     """The same of items that come one by one: where many are there already, waiting for the next is no pause."""
     count = 0
     async for item in items:
         yield item
         count += 1
-        if count % size == 0:
+        if count % SLICE == 0:
             await asyncio.sleep(0)

@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 
 TICK_SECONDS = 0.25
 LIMIT = timedelta(seconds=0.75)
-"""Between two ticks. A shorter standstill is not noticed: words are dated wrong by less than this."""
+"""Time between two ticks. A shorter standstill is not noticed: words are dated wrong by less than this."""
 LAP = timedelta(seconds=5)
 """A process that did not run for longer was stopped (SIGSTOP, a paused machine): others may do its work by now."""
 NEVER = datetime.min.replace(tzinfo=UTC)
@@ -32,7 +32,7 @@ class Standstill:
 
     @property
     def ended_at(self) -> datetime:
-        """When the newest one was over; NEVER if there was none. Noticed at once, by whichever task runs first."""
+        """End of the newest one; NEVER if there was none. Noticed at once, by whichever task runs first."""
         self._notice()
         return self._ended_at
 
@@ -44,7 +44,7 @@ class Standstill:
 
     @property
     def is_watched(self) -> bool:
-        """Whether `run` runs, so that standstills are noticed."""
+        """True if `run` runs, so that standstills are noticed."""
         return self._ticked_at is not None
 
     def watch(self, wake: Callable[[], None]) -> Callable[[], None]:

@@ -23,7 +23,7 @@ PAUSE_BUS = 1.0
 SAID_AGAIN_SECONDS = 60.0
 """The same complaint of the same loop is logged once in so long."""
 FAILURES = 2
-"""In a row: so many are trouble. A loop that failed once and runs again does its work."""
+"""Failures in a row that count as trouble. A loop that failed once and runs again does its work."""
 
 Complain = Callable[[Exception | None], None]
 """Logs why a loop has ended; None: by itself, which none of them should."""
@@ -74,7 +74,7 @@ class Loops:
         one.began, one.running = now, True
 
     def failed(self, name: str, error: Exception | None, now: float) -> None:
-        """It has ended, which it should not."""
+        """Note that a loop has ended, which it should not."""
         one = self._standing[name]
         one.running = False
         one.failures = 1 if now - one.began > PAUSE_MAX else one.failures + 1
@@ -83,7 +83,7 @@ class Loops:
         telemetry.loop_failures.labels(name, type(first).__name__ if first is not None else "Ended").inc()
 
     def gone(self, name: str) -> None:
-        """It was told to end."""
+        """Note that a loop was told to end."""
         self._standing.pop(name, None)
 
     def troubles(self, now: float) -> list[str]:
@@ -137,7 +137,7 @@ async def _error_of(loop: Callable[[], Awaitable[None]]) -> Exception | None:
 
 
 class _Complaints:
-    """What a loop of a role says of its failures."""
+    """Logs the failures of one loop."""
 
     def __init__(self, name: str) -> None:
         self._name = name

@@ -8,7 +8,7 @@ import stat
 from pathlib import Path
 
 BYTES_MAX = 16 << 20
-"""What rule files and settings have limits of their own for is far below."""
+"""Most bytes of a text file: far above the limits that rule files and settings have of their own."""
 
 
 def text_of(path: Path) -> str:

@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 
 class Threads:
-    """At most so many calls at the same time; further ones wait, first come, first served."""
+    """Thread pool with at most so many calls at the same time; further ones wait, first come, first served."""
 
     def __init__(self, name: str, most: int) -> None:
         """`name`: of the purpose, for metrics and thread dumps."""
@@ -58,6 +58,6 @@ class Threads:
 
 
 FILES = Threads("files", 4)
-"""For reading files, which may lie on a network."""
+"""Threads for reading files, which may lie on a network."""
 CLOUD = Threads("cloud", 8)
-"""For clouds' APIs, whose client blocks."""
+"""Threads for clouds' APIs, whose client blocks."""

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from opentelemetry.sdk.trace import TracerProvider
 
 FLUSH_MILLISECONDS = 500
-"""What is not exported yet at the end gets so long."""
+"""Milliseconds at the end to export the remaining spans."""
 EXPORT_SECONDS = 5.0
 FIX = "tracing needs the extra otel: pip install 'alert-reactor[otel]'"
 _TRACEPARENT = re.compile(r"00-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}")
@@ -44,7 +44,7 @@ class OpenSpan(Protocol):
 
     @property
     def traceparent(self) -> str | None:
-        """What a message that follows from it carries."""
+        """Trace context for a message that follows from it; None: it has none."""
         ...
 
     def note(self, **attributes: str | int | float | bool) -> None:
@@ -60,7 +60,7 @@ class _Tracer(Protocol):
 
 @dataclass(slots=True)
 class _PassedOn:
-    """Without tracing: what came in goes on as it is."""
+    """Span without tracing: the trace context that came in goes on as it is."""
 
     traceparent: str | None
     _token: Any = None
@@ -75,7 +75,7 @@ class _PassedOn:
             _current.reset(self._token)
 
     def note(self, **_: str | int | float | bool) -> None:
-        """Nothing is kept."""
+        """Ignore the attributes."""
 
 
 class _Off:

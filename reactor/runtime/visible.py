@@ -1,4 +1,4 @@
-"""What others wrote, as people may see it: a terminal carries out an escape sequence, and a newline fakes a row."""
+"""Makes texts of others safe to show: a terminal carries out an escape sequence, and a newline fakes a row."""
 
 from __future__ import annotations
 

@@ -11,9 +11,9 @@ from reactor.settings.part import SettingsPart
 
 Every = Annotated[float, Field(ge=0.2, le=3600)]
 Timeout = Annotated[float, Field(gt=0, le=5)]
-"""So short that writing and reading back are over before the action is published again."""
+"""Seconds: short enough that writing and reading back are over before the action is published again."""
 HAProxyName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.:-]+$", max_length=253)]
-"""What HAProxy takes as a name."""
+"""Name as HAProxy allows it."""
 
 
 class HAProxySettings(SettingsPart):
@@ -28,9 +28,9 @@ class HAProxySettings(SettingsPart):
     backend: HAProxyName
     """The backend (or listen section) whose servers are meant; `service` in rules is a server's name."""
     every_seconds: Every = 2
-    """How often it is read: so long, at most, weights that a reload has reset stay so."""
+    """Seconds between two reads. Weights that a reload has reset are put back after this time at most."""
     timeout_seconds: Timeout = 2
-    """For each exchange with it."""
+    """Seconds for each exchange with it."""
 
     @model_validator(mode="after")
     def _one_way(self) -> HAProxySettings:
@@ -50,7 +50,7 @@ class WebhookSettings(SettingsPart):
     kind: Literal["Webhook"]
     """Webhook: a server of your own."""
     url: HttpUrl
-    """Where it answers. Not with a password in it."""
+    """URL of its API. Not with a password in it."""
     secret: SecretStr | None = None
     """The key of the signature (HMAC-SHA256); or `secretFile`."""
     secret_file: Path | None = None
@@ -60,9 +60,9 @@ class WebhookSettings(SettingsPart):
     proxy_url: HttpUrl | None = None
     """An HTTP proxy on the way there."""
     every_seconds: Every = 5
-    """How often it is read."""
+    """Seconds between two reads."""
     timeout_seconds: Timeout = 2
-    """For each request."""
+    """Seconds for each request."""
 
     @model_validator(mode="after")
     def _signed(self) -> WebhookSettings:
@@ -90,7 +90,7 @@ class Route53Settings(SettingsPart):
     type: Literal["A", "AAAA", "CNAME"]
     """The records' type."""
     every_seconds: Every = 15
-    """How often they are read. Amazon allows an account five requests a second in all."""
+    """Seconds between two reads. Amazon allows an account five requests a second in all."""
 
 
 class TargetGroupsSettings(SettingsPart):
@@ -103,7 +103,7 @@ class TargetGroupsSettings(SettingsPart):
     ]
     """The rule's ARN, not that of a listener's default rule; `service` in rules is a target group's name."""
     every_seconds: Every = 15
-    """How often it is read."""
+    """Seconds between two reads."""
 
     @property
     def region(self) -> str:

@@ -7,6 +7,7 @@ from typing import Annotated
 
 from pydantic import Field, SecretStr, field_validator, model_validator
 
+from bus.topology import PARTITIONS
 from reactor.settings.part import SettingsPart
 from reactor.settings.sources import is_nats
 
@@ -31,7 +32,7 @@ class BusSettings(SettingsPart):
     password_file: Path | None = None
     """A file with the password of `user`."""
     inbox_prefix: Annotated[str, Field(pattern=r"^_INBOX[A-Za-z0-9_-]*$", max_length=64)] | None = None
-    """Of our inboxes, for the server's permissions. Default: `_INBOX_` and the user; `_INBOX` without one."""
+    """Prefix of our inboxes, for the server's permissions. Default: `_INBOX_` and the user; `_INBOX` without one."""
     ca_file: Path | None = None
     """The CA of the server's certificate. Default with `tls://` or `certFile`: the system's."""
     cert_file: Path | None = None
@@ -40,14 +41,15 @@ class BusSettings(SettingsPart):
     """The key of certFile."""
     replicas: Annotated[int, Field(ge=1, le=5)] = 1
     """Copies of each stream: 3 in a cluster."""
-    partitions: Annotated[int, Field(ge=1, le=1024)] = 64
+    partitions: Annotated[int, Field(ge=1, le=1024)] = PARTITIONS
     """Fixed for good when the streams are first created."""
     max_targets_per_publisher: Annotated[int, Field(ge=1, le=1_000_000)] = 100_000
-    """Of a publisher on the bus that no rule file names as a source. Observations of more are refused and counted. A
-    target takes some 15 kB of memory."""
+    """Most targets of a publisher on the bus that no rule file names as a source. Observations of more are refused and
+    counted. A target takes some 15 kB of memory."""
     observations_at_once: Annotated[int, Field(ge=10, le=10_000_000)] = 10_000
-    """Of each publisher on the bus, and a twentieth of what comes, while more waits in the inbox than a router takes at
-    once. The rest is decided later: what others say does not wait for it, and no window does."""
+    """Observations that each publisher on the bus may send at once, and a twentieth of what comes, while more waits in
+    the inbox than a router takes at once. The rest is decided later: what others say does not wait for it, and no
+    window does."""
 
     @field_validator("url")
     @classmethod

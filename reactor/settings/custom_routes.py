@@ -18,25 +18,25 @@ class CustomRouteKind(SettingsPart):
     group: Annotated[str, Field(pattern=r"^[a-z0-9.-]+$", max_length=253)]
     """API group."""
     plural: Annotated[str, Field(pattern=r"^[a-z0-9.-]+$", max_length=253)]
-    """As in the path of its API: `weightedroutes`."""
+    """Plural name in the path of its API: `weightedroutes`."""
     versions: Annotated[tuple[Annotated[str, Field(pattern=r"^v[a-z0-9]+$", max_length=63)], ...], Field(min_length=1)]
-    """Those that look like this, the one that is to be used first."""
+    """API versions with these fields, the one to use first in front."""
     backends: Annotated[str, Field(pattern=rf"^{PATH.pattern}(\[\*\]\.{PATH.pattern})?$", max_length=253)]
-    """Where the weighted list is: `spec.backends`; where each rule has one, `spec.rules[*].backends`."""
+    """Path of the weighted list: `spec.backends`; where each rule has one, `spec.rules[*].backends`."""
     name: FieldPath = "name"
-    """In a backend: the Service's name. Dots lead inside: `destination.host`."""
+    """Field of a backend with the Service's name. Dots lead inside: `destination.host`."""
     namespace: FieldPath | None = None
-    """In a backend: its namespace. Default: all are in the route's."""
+    """Field of a backend with its namespace. Default: all are in the route's."""
     weight: FieldPath = "weight"
-    """In a backend: its weight."""
+    """Field of a backend with its weight."""
     rule_name: FieldPath | None = None
-    """In a rule: its name, for `rule:` of rule files. Default: rules are found by their index only."""
+    """Field of a rule with its name, for `rule:` of rule files. Default: rules are found by their index only."""
     default_weight: Annotated[int, Field(ge=0, le=1_000_000)] | None = None
-    """What a weight means that is not there. Default: it has to be there."""
+    """Weight of a backend that has no weight field. Default: the field is required."""
     sum_to: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
-    """What the weights have to add up to, as 100. Default: their ratio counts."""
+    """Sum that the weights must have, as 100. Default: their ratio counts."""
     all_zero: bool = False
-    """Whether all weights may be zero."""
+    """True: all weights may be zero."""
 
     @model_validator(mode="after")
     def _named_rules(self) -> CustomRouteKind:

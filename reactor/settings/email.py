@@ -1,4 +1,4 @@
-"""Where a notifier of kind email hands its mails in, and whose they are."""
+"""Settings of a notifier of kind email: its mail server, sender and recipients."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ class Email(SettingsPart):
     host: Annotated[str, Field(min_length=1, max_length=253, pattern=r"^[A-Za-z0-9.:_-]+$")]
     """The SMTP server."""
     port: Annotated[int, Field(ge=1, le=65_535)] | None = None
-    """Default: 587, with `tls: Implicit` 465, with `tls: None` 25."""
+    """Port of the server. Default: 587, with `tls: Implicit` 465, with `tls: None` 25."""
     tls: Literal["StartTls", "Implicit", "None"] = "StartTls"
     """StartTls: a server that does not offer it gets no mail. Implicit: TLS from the first byte."""
     ca_file: Path | None = None
     """The CA of the server's certificate. Default: the system's."""
     user: str | None = None
-    """With it the reactor logs in."""
+    """User name with which the reactor logs in; null: it does not."""
     password_file: Path | None = None
     """A file with the password of `user`."""
     sender: Annotated[str, Field(alias="from", max_length=320)]
     """`reactor@example.com`, or `Alert reactor <reactor@example.com>`."""
     to: Annotated[tuple[Annotated[str, Field(max_length=320)], ...], Field(min_length=1, max_length=50)]
-    """Each address gets each mail."""
+    """Addresses of the recipients: each gets each mail."""
 
     @property
     def server_port(self) -> int:

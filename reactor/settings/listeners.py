@@ -1,4 +1,4 @@
-"""What the settings of all HTTP servers have in common: an address, and limits on connections."""
+"""Common settings of all HTTP servers: an address, and limits on connections."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ class Listener(SettingsPart):
     """An HTTP server, with the limits on its connections."""
 
     max_connections: Annotated[int, Field(ge=1, le=100_000)] = 1000
-    """At so many the oldest one that has sent no whole request is closed for a new one, else the longest idle one."""
+    """Most connections. At this number a new one closes the oldest that has sent no whole request, else the longest
+    idle one."""
     max_connections_per_peer: Annotated[int, Field(ge=1, le=100_000)] = 250
     """The same for those of one address. A proxy in front of us is one address."""
 
@@ -31,7 +32,7 @@ def parted(listen: str) -> tuple[str, int]:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine reaches it."""
+    """True if only this machine reaches it."""
     if host == "localhost":
         return True
     try:

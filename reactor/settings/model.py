@@ -33,14 +33,14 @@ from rules.rulefile.route_kinds import CUSTOM, ROUTE_KINDS, RouteFormat
 
 
 class AuditSettings(SettingsPart):
-    """How the audit is kept."""
+    """Signature of the audit."""
 
     key_file: Path | None = None
     """A secret of 32 bytes or more with which each record's place is signed, the same for all processes. Default: not
     signed."""
     signed_since: AwareDatetime | None = None
-    """When all processes had the key: a record without a signature that was stored later is forged. Default: records
-    without a signature before the first signed one are counted, and no more."""
+    """Time from which all processes had the key: a record without a signature that was stored later is forged. Default:
+    records without a signature before the first signed one are counted, and no more."""
 
     @model_validator(mode="after")
     def _has_key(self) -> AuditSettings:
@@ -51,7 +51,7 @@ class AuditSettings(SettingsPart):
 
 
 class Settings(Described, BaseSettings):
-    """All of it."""
+    """All settings of a process: the file and the environment."""
 
     model_config = SettingsConfigDict(
         frozen=True, extra="forbid", env_prefix="REACTOR_", env_nested_delimiter="__", alias_generator=to_camel,
@@ -61,15 +61,15 @@ class Settings(Described, BaseSettings):
     bus: BusSettings = BusSettings()
     """The NATS server."""
     receiver: Receiver = Receiver()
-    """Where webhooks are taken."""
+    """Listener for webhooks."""
     health: HealthSettings = HealthSettings()
-    """Where /livez, /readyz and /metrics are answered."""
+    """Listener for /livez, /readyz and /metrics."""
     web: Web = Web()
     """The page and its API."""
     audit: AuditSettings = AuditSettings()
-    """How the audit is signed."""
+    """Signature of the audit."""
     tracing: Tracing | None = None
-    """Where OpenTelemetry traces go; null: nowhere."""
+    """Receiver of OpenTelemetry traces; null: none."""
     prometheus: dict[str, Endpoint] = {}
     """Each Prometheus, by the name that rule files use."""
     alertmanager: dict[str, Endpoint] = {}
@@ -77,7 +77,7 @@ class Settings(Described, BaseSettings):
     clusters: dict[str, ClusterSettings] = {}
     """Each Kubernetes cluster, by the name that rule files use."""
     load_balancers: dict[KubeName, LoadBalancerSettings] = {}
-    """What rules move outside of clusters: `route: {kind: HAProxy, name: edge}` is the entry `edge`."""
+    """Load balancers outside of clusters: `route: {kind: HAProxy, name: edge}` is the entry `edge`."""
     route_kinds: dict[Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9]*$", max_length=63)], CustomRouteKind] = {}
     """Kinds of routes that are not built in, by the name that rules give as `customKind`."""
     karmada: Karmada = Karmada()
@@ -85,21 +85,21 @@ class Settings(Described, BaseSettings):
     aws: AwsAccess = AwsAccess()
     """The way to Amazon's APIs."""
     create_namespaces: bool = False
-    """Whether a workload may bring its namespace along to a cluster that lacks it."""
+    """True: a workload may bring its namespace along to a cluster that lacks it."""
     notifiers: dict[str, Notifier] = {}
-    """Where people are told, by the name that rules give under `notify`."""
+    """Notifiers of people, by the name that rules give under `notify`."""
     rule_files: tuple[str, ...] = ()
     """Paths, folders or globs. A folder and a glob mean no rule tests (`*_test.yaml`)."""
     health_scripts: tuple[Literal["lua", "cel"], ...] = ()
     """Languages in which WorkloadWatch may run `health` scripts of rule files; each needs its extra. Default: none."""
     name: str | None = None
-    """This process's name among its peers. Default: host name and process id."""
+    """Name of this process among its peers. Default: host name and process id."""
     log_format: Literal["logfmt", "json"] = "logfmt"
     """The form of log lines on stderr."""
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     """The lowest level that is logged."""
     concurrency: Annotated[int, Field(ge=1, le=256)] = 36
-    """How many actions one executor carries out at once."""
+    """Most actions that one executor carries out at the same time."""
 
     @field_validator("route_kinds")
     @classmethod
@@ -123,9 +123,9 @@ class Settings(Described, BaseSettings):
         return host, port + 1 if 0 < port < PORT_MAX else 0
 
     from_file: ClassVar[dict[str, Any]] = {}
-    """What the settings file says."""
+    """Content of the settings file."""
     file: ClassVar[Path | None] = None
-    """That file."""
+    """Path of the settings file."""
 
     @classmethod
     def settings_customise_sources(

@@ -12,10 +12,10 @@ from reactor.settings.part import SettingsPart
 
 
 class Notifier(SettingsPart):
-    """Where people are told."""
+    """Notifier of people."""
 
     kind: Literal["webhook", "slack", "pagerduty", "opsgenie", "alertmanager", "email", "log"] = "log"
-    """How. log: a line in the log of the reactor, and no more."""
+    """Kind of receiver. log: a line in the log of the reactor, and no more."""
     url: SecretStr | None = None
     """webhook, slack: all of it. alertmanager: without /api/v2/alerts. pagerduty, opsgenie: where it is another than
     the usual one, as in Europe."""

@@ -1,4 +1,4 @@
-"""What every part of the settings has in common."""
+"""Base of all parts of the settings."""
 
 from __future__ import annotations
 

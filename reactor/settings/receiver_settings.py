@@ -16,7 +16,7 @@ class HealthSettings(Listener):
     listen: str | None = None
     """host:port. Default: the receiver's host, and the port after the receiver's; a free one where that is 0."""
     max_connections: Annotated[int, Field(ge=1, le=100_000)] = 100
-    """As for the receiver."""
+    """Most connections, as for the receiver."""
     max_connections_per_peer: Annotated[int, Field(ge=1, le=100_000)] = 50
     """The same for those of one address."""
 
@@ -40,25 +40,25 @@ class Receiver(Listener):
     basic_password_file: Path | None = None
     """A file with the password of basicUser."""
     tls_cert_file: Path | None = None
-    """With it and tlsKeyFile the listener speaks TLS. Read again when it changes."""
+    """Certificate with which the listener serves TLS, together with tlsKeyFile. Read again when it changes."""
     tls_key_file: Path | None = None
     """The key of tlsCertFile."""
     client_ca_file: Path | None = None
-    """With it, only clients with a certificate of this CA may post."""
+    """CA of client certificates: only clients with one of this CA may post."""
     max_body_bytes: Annotated[int, Field(ge=1024, le=256 << 20)] = 32 << 20
     """5,000 alerts in one group are 3 MB, 20,000 are 12 MB (measured)."""
     max_alerts_per_post: Annotated[int, Field(ge=1, le=1_000_000)] = 100_000
     """A post with more alerts is answered 413."""
     body_seconds: Annotated[float, Field(gt=0, le=300)] = 10
-    """So long a body may take to come in. Alertmanager waits for `group_interval`, at least 10 s."""
+    """Seconds for a body to come in. Alertmanager waits for `group_interval`, at least 10 s."""
     posts_at_once: Annotated[int, Field(ge=1, le=10_000)] = 64
     """Taken at once; further ones are answered 503, and come again."""
     posts_of_a_source: Annotated[int, Field(ge=1, le=10_000)] = 16
-    """Of these, so that one source leaves room for others."""
+    """Most of these for one source, so that it leaves room for others."""
     alerts_per_second: Annotated[int, Field(ge=100, le=1_000_000)] = 2_000
-    """Of each source, beyond alertsAtOnce: a post with more is answered when all of it is stored."""
+    """Alerts a second of each source, beyond alertsAtOnce: a post with more is answered when all of it is stored."""
     alerts_at_once: Annotated[int, Field(ge=1, le=1_000_000)] = 5_000
-    """Of each source, stored at once after a silence: one large group of Alertmanager's."""
+    """Alerts of each source that are stored at once after a silence: one large group of Alertmanager's."""
 
     @property
     def host(self) -> str:
@@ -72,7 +72,7 @@ class Receiver(Listener):
 
     @property
     def authenticated(self) -> bool:
-        """Whether a client has to show who it is."""
+        """True if a client has to show who it is."""
         return bool(self.bearer_token_files or self.basic_user or self.client_ca_file)
 
     @model_validator(mode="after")

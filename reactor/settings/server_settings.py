@@ -26,12 +26,12 @@ class Endpoint(SettingsPart):
     proxy_url: HttpUrl | None = None
     """An HTTP proxy on the way there. HTTP_PROXY and its like in the environment count for none of our clients."""
     timeout_seconds: Annotated[float, Field(gt=0, le=300)] = 10
-    """For each request, the wait for a free place of queriesAtOnce included."""
+    """Seconds for each request, the wait for a free place of queriesAtOnce included."""
     max_series: Annotated[int, Field(ge=1, le=1_000_000)] = 10_000
     """A result with more series, or a list of more alerts, is an error, not a flood."""
     max_bytes: Annotated[int, Field(ge=1024, le=1 << 30)] | None = None
-    """So is an answer with more bytes, unpacked. Default: for each of maxSeries 1,024 of a Prometheus, 4,096 of an
-    Alertmanager."""
+    """Most bytes of an answer, unpacked: one with more is an error. Default: for each of maxSeries 1,024 of a
+    Prometheus, 4,096 of an Alertmanager."""
     queries_at_once: Annotated[int, Field(ge=1, le=256)] = 8
     """Prometheus only: how many queries it is asked at once. Its own limit, --query.max-concurrency, is 20 by default,
     for all who ask."""
@@ -45,22 +45,22 @@ class ClusterSettings(SettingsPart):
     context: str | None = None
     """A context of it. Default: its current one."""
     labels: dict[str, str] = Field(default_factory=dict)
-    """What placement may select it by; so are the next three."""
+    """Labels by which placement selects it; so do the next three."""
     region: str = ""
-    """For spreadByField and fieldSelector."""
+    """Region, for spreadByField and fieldSelector."""
     zone: str = ""
-    """For spreadByField and fieldSelector."""
+    """Zone, for spreadByField and fieldSelector."""
     provider: str = ""
-    """For spreadByField and fieldSelector."""
+    """Provider, for spreadByField and fieldSelector."""
 
 
 class Karmada(SettingsPart):
     """The Karmada control plane that rules with `carrier: Karmada` act on."""
 
     cluster: str = "karmada"
-    """Whose API holds bindings, policies and Cluster objects: a name among `clusters`."""
+    """Cluster whose API holds bindings, policies and Cluster objects: a name among `clusters`."""
     host: str = ""
-    """Where Karmada's own components run, to see which of its switches are on; empty: on the same API."""
+    """Cluster in which Karmada's own components run, to see which of its switches are on; empty: on the same API."""
 
 
 class AwsAccess(SettingsPart):

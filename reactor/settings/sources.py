@@ -1,4 +1,4 @@
-"""Where the settings come from, a YAML file and the environment, and the words for what cannot be used there."""
+"""Reads the settings from a YAML file and the environment, and reports what cannot be used there."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from pydantic_settings import EnvSettingsSource
 from reactor.runtime.errors import SettingsError
 from reactor.runtime.textfiles import text_of
 from rules.core.errors import Problem
-from rules.rulefile.yaml import read, show
+from rules.rulefile.yaml import read_yaml, show
 
 PREFIX = "REACTOR_"
 NATS_SCHEMES = ("nats", "tls", "ws", "wss")
 
 
 class Environment(EnvSettingsSource):
-    """Only names that begin with `REACTOR_`, each under the key that the file would use.
+    """Environment variables that begin with `REACTOR_`, each under the key that the file would use.
 
     pydantic-settings takes an alias without the prefix: NAME and BUS of any environment would be settings.
     """
@@ -39,7 +39,7 @@ class Environment(EnvSettingsSource):
 
 
 def is_nats(url: str) -> bool:
-    """Whether this can be the address of a NATS server: the client would try others for seconds, or break."""
+    """True if this can be the address of a NATS server: with another the client would try for seconds, or break."""
     try:
         parts = urlsplit(url if "://" in url else f"nats://{url}")
         return parts.scheme in NATS_SCHEMES and bool(parts.hostname) and parts.port != 0
@@ -107,7 +107,7 @@ def in_words(error: ValidationError, path: Path | None) -> str:
 
 
 def _lines(error: ValidationError, path: Path | None) -> Iterator[str]:
-    document = read(path.read_text("utf-8"), str(path))[0] if path is not None else None
+    document = read_yaml(path.read_text("utf-8"), str(path))[0] if path is not None else None
     for one in error.errors(include_input=False, include_url=False):
         at = _untagged(one["loc"])
         said = str(one["msg"]).removeprefix("Value error, ")

@@ -1,4 +1,4 @@
-"""Where traces are sent."""
+"""Settings of the receiver of traces."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Tracing(SettingsPart):
     url: HttpUrl
     """Its whole address for traces: `http://collector:4318/v1/traces`."""
     sample_ratio: Annotated[float, Field(ge=0, le=1)] = 1.0
-    """Of the traces that begin here, this part is exported. One that came with a `traceparent` is as its flag says."""
+    """Share of the traces that begin here that is exported. One that came with a `traceparent` is as its flag says."""
     bearer_token_file: Path | None = None
     """A file with a token that the collector wants as Authorization. Read at the start."""
 

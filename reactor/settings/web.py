@@ -14,14 +14,14 @@ from reactor.settings.part import SettingsPart
 
 
 class WebRole(StrEnum):
-    """What a user of the page may do. Each role includes the ones before it."""
+    """Permission of a user of the page. Each role includes the ones before it."""
 
     VIEW = "view"
     APPROVE = "approve"
     OPERATE = "operate"
 
     def includes(self, other: WebRole) -> bool:
-        """Whether this role may do what the other one may."""
+        """True if this role may do what the other one may."""
         order = list(WebRole)
         return order.index(self) >= order.index(other)
 
@@ -38,7 +38,7 @@ class WebUser(SettingsPart):
 
 
 class WebGrant(SettingsPart):
-    """What people may do whom a proxy or a cluster names."""
+    """Role of people whom a proxy or a cluster names."""
 
     role: WebRole
     """view, approve or operate, as for `users`."""
@@ -52,7 +52,7 @@ class WebProxy(SettingsPart):
     """A proxy that signs people in (OIDC), and says in a header who asks. Its header counts from its addresses only."""
 
     addresses: Annotated[tuple[IPv4Network | IPv6Network, ...], Field(min_length=1)]
-    """Where its requests come from: `10.1.2.3/32`."""
+    """Addresses that its requests come from: `10.1.2.3/32`."""
     user_header: Annotated[str, Field(pattern=r"^[A-Za-z0-9-]+$")] = "X-Forwarded-User"
     """The header with the name of who asks."""
     groups_header: Annotated[str, Field(pattern=r"^[A-Za-z0-9-]+$")] = "X-Forwarded-Groups"
@@ -65,7 +65,7 @@ class WebTokenReview(SettingsPart):
     cluster: str
     """A cluster of the settings, whose API server is asked. The reactor needs `create` on `tokenreviews` there."""
     audiences: tuple[str, ...] = ()
-    """For whom the tokens have to be made; default: the API server."""
+    """Audiences of which a token needs one; default: the API server."""
 
 
 class Web(Listener):
@@ -74,28 +74,29 @@ class Web(Listener):
     listen: str = "127.0.0.1:8490"
     """host:port; port 0 takes a free one."""
     url: HttpUrl | None = None
-    """How browsers reach the page, where that is not `listen`: behind a proxy, `https://reactor.example.org`."""
+    """URL of the page in browsers, where that is not `listen`: behind a proxy, `https://reactor.example.org`."""
     allowed_hosts: tuple[Annotated[str, Field(pattern=r"^[A-Za-z0-9.:\[\]-]+$", max_length=260)], ...] = ()
     """More values of the Host header that are answered: `name`, or `name:port`. A name alone allows each port."""
     users: tuple[WebUser, ...] = ()
-    """Without users, each client on this machine may read, and none may change anything."""
+    """Users with a token of their own. Without any, each client on this machine may read, and none may change
+    anything."""
     proxy: WebProxy | None = None
     """Signs people in by OIDC, in front of the page."""
     token_review: WebTokenReview | None = None
     """Lets Kubernetes say whose a token is."""
     grants: tuple[WebGrant, ...] = ()
-    """What people may do whom `proxy` or `tokenReview` names. Who is in several has the highest role, in none: none."""
+    """Roles of people whom `proxy` or `tokenReview` names. A person in several has the highest role, in none: none."""
     link_seconds: Annotated[float, Field(ge=60, le=604_800)] = 86_400
-    """How long a link in a notification can approve or reject what it is about. Links need `url`."""
+    """Seconds for which a link in a notification can approve or reject its action. Links need `url`."""
     session_seconds: Annotated[float, Field(ge=60, le=604_800)] = 43_200
-    """How long a browser stays signed in."""
+    """Seconds for which a browser stays signed in."""
     viewers_max: Annotated[int, Field(ge=1, le=10_000)] = 200
-    """How many pages may follow live updates of one process at once."""
+    """Most pages that may follow live updates of one process at once."""
     backtests: Path | None = None
     """A folder with pages that `reactor backtest --html` wrote. Who may view may read them, and a rule's page links
     to those that have the rule."""
     tls_cert_file: Path | None = None
-    """With it and tlsKeyFile the page is served with TLS. Read again when it changes."""
+    """Certificate with which the page is served with TLS, together with tlsKeyFile. Read again when it changes."""
     tls_key_file: Path | None = None
     """The key of tlsCertFile."""
 

@@ -1,4 +1,5 @@
-"""What several objects say of one target: the worst counts. A target that no object makes any more is Unknown.
+"""Aggregates what several objects say of one target: the worst counts. A target that no object makes any more is
+Unknown.
 
 A template may take labels of the object, so that many objects make one target, and one whose label changes makes
 another one than before. What a whole batch of changes says is noted first and told afterwards, so that no rule gets
@@ -20,7 +21,7 @@ from reactor.sources.refresh import LookAgain, Requests
 from reactor.sources.republisher import LONG_AGO, gather
 
 CATCH_UP_SECONDS = 5.0
-"""So often it is looked whether what could not be spoken, as a watch was lost, can be spoken now."""
+"""Seconds between two tries to publish what could not be published because a watch was lost."""
 WORST_FIRST = (Health.UNHEALTHY, Health.UNKNOWN, Health.HEALTHY)
 
 Key = TypeVar("Key", bound=Hashable)
@@ -70,7 +71,8 @@ class TargetAggregator(Generic[Key]):
         self._unspoken: dict[str, _Note] = {}
         """Targets of which something was noted, and who last said it."""
         self._broken: set[str] = set()
-        """Those of them that may have been otherwise since the last observation, as no watch was open."""
+        """Targets in `_unspoken` whose health may have been different since the last observation, as no watch was
+        open."""
 
     def note(
         self, key: Key, status: Health, *, labels: Mapping[str, str], look: ReadInterval, detail: str = "",

@@ -43,7 +43,7 @@ class _Reader:
         self.balancer = balancer
         self.name = f"loadBalancer/{balancer.name}"
         self.complaint = ""
-        """Why it does not answer; empty: it does."""
+        """Reason why the load balancer does not answer; empty: it does."""
         self._kind = kind
         self._clock = world.clock
         self.standing: Republisher[Route] = Republisher(

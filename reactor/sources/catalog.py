@@ -1,4 +1,4 @@
-"""Which function runs which kind of source, and how all of them are kept running.
+"""Finds the function that runs a kind of source, and keeps all sources running.
 
 A kind's module is imported when a source of that kind is started: kubernetes, grpc and the Prometheus client cost
 memory and start-up time, and only who uses them pays.
@@ -20,11 +20,11 @@ from reactor.runtime.errors import ReactorError
 from reactor.runtime.retry_backoff import RetryBackoff
 from reactor.runtime.supervise import forever, innermost
 from reactor.sources.source_context import SourceContext
-from rules.rulefile.model import RouteSelection
+from rules.kinds.traffic.model import RouteSelection
 from rules.rulefile.sources import LoadedSource
 
 FOLDERS = ("probes", "kubernetes", "prometheus")
-"""Where the modules are: `run(source, world)` of `tcp_probe` in one of them runs a TcpProbe."""
+"""Folders of the modules: `run(source, world)` of `tcp_probe` in one of them runs a TcpProbe."""
 ELSEWHERE = frozenset({"AlertmanagerWebhook", "Quorum"})
 """Kinds that need no module: the receiver takes what Alertmanager posts, and the core counts what others say."""
 GOOD_SECONDS = 60.0  # a source that ran so long before it broke is started again soon
@@ -65,8 +65,8 @@ def start_all(
 
 
 def is_run(kind: str) -> bool:
-    """Whether a module runs sources of this kind. Raises LookupError for one that has none and is not in ELSEWHERE:
-    its rules would wait without end for something that no process asks."""
+    """True if a module runs sources of this kind. Raises LookupError for one that has none and is not in ELSEWHERE: its
+    rules would wait without end for something that no process asks."""
     return kind not in ELSEWHERE and bool(module_of(kind))
 
 

@@ -1,4 +1,4 @@
-"""Has the other backends of a route looked at as soon as one is found bad, where no window is awaited.
+"""Requests looks at the other backends of a route as soon as one is found bad, where no window is awaited.
 
 An act needs a look at whatever is to get traffic that is no older than the failure (decision 21). The decider asks for
 it once it has read of the failure; asked for here, the look is on its way by then, and the patch comes some
@@ -15,19 +15,21 @@ from datetime import datetime
 from bus.errors import Unavailable
 from bus.messages import Fact, Health, Observation, RefreshRequest
 from reactor.sources.refresh import RefreshRequests
-from rules.rulefile.lint.coverage import Consumer, Producers, feeds, wants
-from rules.rulefile.model import Rule, TrafficFailover
+from rules.kinds.traffic.model import TrafficFailover
+from rules.lint.coverage import feeds, wants
+from rules.rulefile.feeds import Consumer, Producers
+from rules.rulefile.model import Rule
 from rules.rulefile.overlap import is_plain
 from rules.rulefile.sources import EndpointsWatch, LoadedSource, Probe
 
 log = logging.getLogger(__name__)
 
 COMPANIONS_MAX = 16
-"""So many others are asked at most; the decider asks for the rest."""
+"""Most other backends that are asked for; the decider asks for the rest."""
 
 
 class Companions:
-    """Which probes and watches see the other backends of a route without toleration, where its rule names them."""
+    """Probes and watches that see the other backends of a route without toleration, where its rule names them."""
 
     def __init__(self, rules: Iterable[Rule], sources: Iterable[LoadedSource], requests: RefreshRequests) -> None:
         self._requests = requests

@@ -32,7 +32,7 @@ Tell = Callable[[Observation], Awaitable[None]]
 
 
 class HealthPublisher:
-    """What one source says about its targets."""
+    """Publishes the health of one source's targets."""
 
     def __init__(self, source: Source, tell: Tell, clock: Clock, on_facts_lost: OnFactsLost = no_facts_lost) -> None:
         self._source = source
@@ -42,14 +42,9 @@ class HealthPublisher:
             self._tell, clock, period_seconds=source.refresh_seconds, on_facts_lost=on_facts_lost
         )
         self._percents: dict[str, float] = {}
-        """How much of each target was told to be healthy."""
+        """Healthy percent of each target, as last published."""
         self._refusals = Refusals(source.name, source.max_targets)
         self._complained: set[tuple[tuple[str, str], ...]] = set()
-
-    @property
-    def targets(self) -> frozenset[str]:
-        """What it has spoken of and not forgotten."""
-        return self._standing.keys
 
     @property
     def wanted(self) -> Set[str]:
@@ -63,7 +58,6 @@ class HealthPublisher:
         *,
         labels: Mapping[str, str] | None = None,
         detail: str = "",
-        resolved: bool = False,
         look: ReadInterval | None = None,
         version: str = "",
         resolution_seconds: float = 0,
@@ -81,7 +75,7 @@ class HealthPublisher:
         if not self._admits(target):
             return
         look = look or ReadInterval(self._clock.now(), self._clock.now())
-        observation = self._observation(target, status, labels or {}, detail, resolved=resolved).model_copy(
+        observation = self._observation(target, status, labels or {}, detail).model_copy(
             update={
                 "version": version, "resolution_seconds": min(resolution_seconds, RESOLUTION_SECONDS_MAX),
                 "healthy_percent": healthy_percent, "unanswered_until": None if answered else look.ended,
@@ -111,7 +105,7 @@ class HealthPublisher:
         self._percents.pop(target, None)
 
     def _admits(self, target: str) -> bool:
-        """Whether there is room for this target; counted and told where there is not."""
+        """True if there is room for this target; counted and logged where there is not."""
         if self._standing.get(target) is not None:
             return True
         if len(self._standing) >= self._source.max_targets:
@@ -120,23 +114,20 @@ class HealthPublisher:
         self._refusals.over()
         return True
 
-    def _observation(
-        self, target: str, status: Health, labels: Mapping[str, str], detail: str, *, resolved: bool = False
-    ) -> Observation:
+    def _observation(self, target: str, status: Health, labels: Mapping[str, str], detail: str) -> Observation:
         return Observation(
             target=target,
             status=status,
             signal=self._source.says,
             observed_at=self._clock.now(),
             stale_seconds=self._source.stale_seconds,
-            resolved=resolved,
             source=self._source.name,
             labels={key: text[:LABEL_CHARACTERS] for key, text in labels.items()},
             detail=" ".join(detail.split())[:DETAIL_CHARACTERS],
         )
 
     def _noted(self, said: Observation) -> bool:
-        """Whether its status is another one, which is logged."""
+        """True if its status changed, which is logged."""
         before = self._standing.get(said.target)
         changed = before is None or (before.status, before.resolved) != (said.status, said.resolved)
         if changed:
@@ -150,7 +141,7 @@ class HealthPublisher:
         return changed
 
     def _differs(self, said: Observation) -> bool:
-        """Whether another part of it is healthy than was told, by so much that a route may have to change."""
+        """True if its healthy percent differs from the published one by so much that a route may have to change."""
         told = self._percents.get(said.target)
         return (
             told is not None and said.healthy_percent is not None and abs(told - said.healthy_percent) >= PERCENT_POINTS

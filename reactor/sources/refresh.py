@@ -24,7 +24,7 @@ from reactor.runtime.clock import Clock
 from reactor.sources.republisher import Doubted, Republisher, SeenEach, never_doubted
 
 AHEAD_SECONDS_MAX = 1.0
-"""So far may the clock of those who ask be ahead of ours, and their moment is waited for."""
+"""Seconds by which the clock of a requester may be ahead of ours: its moment is waited for."""
 AGAIN_SECONDS = 1.0
 """A bus that is away when a source starts is asked again after this."""
 
@@ -34,12 +34,11 @@ RefreshHandler: TypeAlias = Callable[[RefreshRequest], Coroutine[Any, Any, None]
 Requests: TypeAlias = Callable[[str, RefreshHandler], Awaitable[None]]
 """Hands all requests to the source of this name to the handler, until it is cancelled."""
 LookAgain: TypeAlias = Callable[[datetime], None]
-"""Has the source look as soon as it can, once for all that is asked until then; the look begins at this moment or
-later."""
+"""Requests a look that begins at this moment or later; several requests are answered by one look."""
 
 
 async def no_requests(source: str, handle: RefreshHandler) -> None:
-    """Where there is no bus, nothing is asked."""
+    """Ignore the subscription: without a bus there are no requests."""
 
 
 class RefreshRequests:
@@ -49,7 +48,8 @@ class RefreshRequests:
         self._bus = bus
         self._clock = clock
         self._here: dict[str, list[RefreshHandler]] = defaultdict(list)
-        """Of the sources that run here; one may have two publishers, as NodeWatch has for nodes and for zones."""
+        """Handlers of the sources that run here; one may have two publishers, as NodeWatch has for nodes and for
+        zones."""
         self._asking: set[asyncio.Task[None]] = set()
 
     async def hear(self, source: str, handle: RefreshHandler) -> None:

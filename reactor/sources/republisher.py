@@ -1,4 +1,5 @@
-"""What a source says now, said again while it stays true: the bus may lose nothing, but readers start late and forget.
+"""Publishes what a source says now, and repeats it while it is true: the bus loses nothing, but readers start late and
+forget.
 
 The first saying of a change is immediate. If the bus does not take it, it is owed: no look waits for the bus, and what
 is owed is tried again every `RETRY_SECONDS`. Only the last word of each key is owed: its `since` says how long it has
@@ -26,12 +27,12 @@ from reactor.sources.wanted_looks import WantedLooks
 TICKS_PER_PERIOD = 6  # what is due is looked for so often: at most a sixth of the period late
 TICK_SECONDS_MAX = 5.0
 JUST_SECONDS = 0.5
-"""What was told so lately is not told again to who asks for it: two may ask at the same time, and who still lacks it
-asks again after a second."""
+"""Seconds within which what was told is not told again on request: two may ask at the same time, and a reader that
+still lacks it asks again after a second."""
 AT_ONCE = 32  # sayings that wait for the bus at the same time
 RETRY_SECONDS = 0.2
 LOOK_ON_SECONDS = 0.001
-"""So long a look waits for the bus: what fails at the same moment comes with the next event of a watch. A bus that
+"""Seconds that a look waits for the bus: what fails at the same moment comes with the next event of a watch. A bus that
 syncs to a disk takes some milliseconds for each, and the last of hundreds would wait for the sum of them."""
 PATIENCE_SECONDS = 0.25  # a bus that takes longer is away
 LONG_AGO = datetime.min.replace(tzinfo=UTC)
@@ -41,24 +42,24 @@ log = logging.getLogger(__name__)
 
 Said = TypeVar("Said", bound=Message)
 Seen: TypeAlias = Callable[[], datetime | None]
-"""Until when the current state is known to be so; LONG_AGO where only each look for itself says it; None: it cannot be
-believed now."""
+"""Gives the time up to which the current state is known to be so; LONG_AGO where only each look for itself says it;
+None: it cannot be believed now."""
 SeenEach: TypeAlias = Callable[[str], datetime | None]
 """The same of the state under one key."""
 Doubted: TypeAlias = Callable[[str], bool]
-"""Whether a server has said that what is under this key is gone, and is not believed."""
+"""True if a server has said that what is under this key is gone, and is not believed."""
 OnFactsLost: TypeAlias = Callable[[Callable[[], None]], Callable[[], None]]
-"""Has something called each time that the bus has lost what was told, until the function that is given back is called.
-"""
+"""Registers a function that is called each time that the bus has lost what was told; gives the function that ends
+this."""
 
 
 def never_doubted(_: str) -> bool:
-    """For what no server lists."""
+    """False: no server lists it."""
     return False
 
 
 def no_facts_lost(_: Callable[[], None]) -> Callable[[], None]:
-    """Where there is no bus, it loses nothing."""
+    """Do nothing: without a bus no fact is lost."""
     return lambda: None
 
 
@@ -93,11 +94,11 @@ class Republisher(Generic[Said]):
         self._away = asyncio.Event()
         """Set while the bus has not taken the last word in time."""
         self._mistake: BaseException | None = None
-        """What a telling has raised that was left to itself: a mistake of ours, which ends the source."""
+        """Exception of a telling that ran in the background: a mistake of ours, which ends the source."""
         self._mistaken = asyncio.Event()
         self._refused = False
         self._kept = False
-        """Whether what is owed is tried again."""
+        """True while `keep` tries again what is owed."""
 
     def get(self, key: str) -> Said | None:
         """The current state under this key."""
@@ -105,7 +106,7 @@ class Republisher(Generic[Said]):
         return None if entry is None else entry.fact
 
     def seen_at(self, key: str) -> datetime | None:
-        """When this was last found to be so."""
+        """Time at which this was last found to be so; None: nothing is said under this key."""
         entry = self._entries.get(key)
         return None if entry is None else entry.seen_at
 
@@ -114,7 +115,7 @@ class Republisher(Generic[Said]):
 
     @property
     def keys(self) -> frozenset[str]:
-        """What something is said about."""
+        """Keys about which something is said."""
         return frozenset(self._entries)
 
     @property
@@ -197,19 +198,16 @@ class Republisher(Generic[Said]):
         await gather(self._soon(entry, until) for entry, until in answered)
 
     def _was_just_told(self, entry: _Entry[Said], moment: datetime) -> bool:
-        """Whether its fact was told a moment ago, as of this moment or later."""
+        """True if its fact was told a moment ago, as of this moment or later."""
         return entry.told_of >= moment and self._clock.monotonic() - entry.told_at < JUST_SECONDS
 
-    async def refresh(self, seen: datetime = LONG_AGO) -> None:
-        """Say again what is due. `seen`: until when all of it together is known to be so."""
-        await self._refresh(lambda _: seen)
-
     async def _refresh(self, seen: SeenEach) -> None:
+        """Say again what is due. `seen`: until when each is known to be so; None: not at all."""
         now = self._clock.monotonic()
         believed = [(entry, seen(entry.key)) for entry in self._entries.values() if entry.due_at <= now]
         due = [(entry, until) for entry, until in believed if until is not None]
         for start in range(0, len(due), AT_ONCE):
-            await gather(self._told(entry, until) for entry, until in due[start : start + AT_ONCE])
+            await gather(self._tell_newest(entry, until) for entry, until in due[start : start + AT_ONCE])
 
     async def keep(self, seen: Seen) -> None:
         """Refresh without end, except while the source itself does not know: then silence is the honest answer."""
@@ -254,7 +252,7 @@ class Republisher(Generic[Said]):
             if first is None:
                 self._away.clear()
                 continue
-            await self._told(*first)  # one to find out with whether the bus is there
+            await self._tell_newest(*first)  # one to find out with whether the bus is there
             if not self._away.is_set():
                 await self._refresh(seen)
 
@@ -265,7 +263,7 @@ class Republisher(Generic[Said]):
         entry.due_at = 0
         if self._away.is_set() and self._kept:
             return
-        telling = asyncio.create_task(self._told(entry, seen))
+        telling = asyncio.create_task(self._tell_newest(entry, seen))
         self._telling.add(telling)
         telling.add_done_callback(self._telling.discard)
         try:
@@ -276,9 +274,9 @@ class Republisher(Generic[Said]):
         if telling.done():
             telling.result()
         else:
-            telling.add_done_callback(self._left)
+            telling.add_done_callback(self._keep_mistake)
 
-    def _left(self, telling: asyncio.Task[None]) -> None:
+    def _keep_mistake(self, telling: asyncio.Task[None]) -> None:
         if not telling.cancelled() and (mistake := telling.exception()) is not None:
             self._mistake = mistake
             self._mistaken.set()
@@ -288,7 +286,7 @@ class Republisher(Generic[Said]):
         if self._mistake is not None:
             raise self._mistake
 
-    async def _told(self, entry: _Entry[Said], seen: datetime = LONG_AGO) -> None:
+    async def _tell_newest(self, entry: _Entry[Said], seen: datetime = LONG_AGO) -> None:
         entry.known_until = max(entry.known_until, seen)
         if entry.telling:
             return  # the call that tells it already tells the newest as well
@@ -327,7 +325,7 @@ def _dated(entry: _Entry[Said]) -> Said:
 
 
 def _doubtful(entry: _Entry[Said], now: datetime) -> Said:
-    """How it was when it was last seen, said now: it goes stale when it would have, and proves no more."""
+    """The fact as it was last seen, dated now: it goes stale when it would have, and proves no more."""
     if not isinstance(entry.fact, Observation):
         return entry.fact
     age = (now - entry.seen_at).total_seconds()

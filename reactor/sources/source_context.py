@@ -1,4 +1,4 @@
-"""What sources live in: everything they need from outside, handed to each as one value."""
+"""Context of sources: everything they need from outside, handed to each as one value."""
 
 from __future__ import annotations
 
@@ -46,18 +46,18 @@ class SourceContext:
     clusters: ClusterApis
     prometheus: Mapping[str, Queries]
     http: aiohttp.ClientSession
-    """For HTTP probes: `addresses.probing_session()`."""
+    """Session of HTTP probes: `addresses.probing_session()`."""
     requests: Requests = no_requests
-    """How a source hears that a fresh look is wanted: `refresh.RefreshRequests.hear`."""
+    """Subscription of a source to requests for a fresh look: `refresh.RefreshRequests.hear`."""
     on_facts_lost: OnFactsLost = no_facts_lost
-    """How it hears that all of it has to be told again."""
+    """Subscription to the loss of facts on the bus: all of them have to be told again."""
     scheduler: Any = field(default_factory=scheduler)
     load_balancers: LoadBalancers = field(default_factory=lambda: LoadBalancers({}, Clock()))
-    """Those of the settings."""
+    """Load balancers of the settings."""
     described: Mapping[str, ClusterSettings] = field(default_factory=dict)
-    """What the settings say of each cluster."""
+    """Settings of each cluster by its name."""
     route_kinds: RouteKinds = field(default_factory=dict)
-    """Those of the settings."""
+    """Kinds of routes of the settings."""
     health_scripts: frozenset[str] = frozenset()
     """Languages in which health scripts may run: `lua`, `cel`."""
     preserved: frozenset[str] = frozenset()

@@ -1,7 +1,7 @@
-"""How many targets one source may have: labels that are ever new ones must not fill memory, store and bus.
+"""Limit on the targets of one source: labels that are ever new ones must not fill memory, store and bus.
 
-Beyond the limit, which is the source's `maxTargets`, what is said of further targets is refused: counted each time,
-and logged once for as long as the source is at its limit.
+Beyond the limit, which is the source's `maxTargets`, what is said of further targets is refused: counted each time, and
+logged once for as long as the source is at its limit.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class TargetLimit:
         self._refusals = Refusals(source, most)
 
     def admits(self, target: str) -> bool:
-        """Whether the source may observe this target; if not, that is counted and logged."""
+        """True if the source may observe this target; if not, that is counted and logged."""
         now = self._clock.monotonic()
         if target not in self._heard_at and not self._has_room(now):
             self._refusals.add(target)

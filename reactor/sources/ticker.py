@@ -45,7 +45,7 @@ class Ticker:
 
     @property
     def alive(self) -> bool:
-        """Whether a reading ended not longer ago than two intervals and a timeout."""
+        """True if a reading ended not longer ago than two intervals and a timeout."""
         return self._world.clock.monotonic() - self._taken_at < self._overdue
 
     def seen(self, _: str) -> datetime | None:

@@ -1,4 +1,4 @@
-"""Which looks a source is asked for: several may ask for the same target, each for a look from another moment on.
+"""Pending requests for looks of a source: several may ask for the same target, each for a look from another moment on.
 
 A look answers every question for its moment or an earlier one. Kept only for the newest question, an answer would not
 come while others keep asking within less time than a look takes, as routes that share a secondary do when they fail one
@@ -20,7 +20,7 @@ class WantedLooks:
 
     @property
     def keys(self) -> Set[str]:
-        """What is asked for."""
+        """Keys for which a look is pending."""
         return self._moments.keys()
 
     def ask(self, key: str, not_before: datetime) -> None:

@@ -1,1 +1,1 @@
-"""What commands and the page show: read from the bus, as plain values. How it is printed is the reader's own."""
+"""Views of the state on the bus, as plain values, for commands and the page. Each reader prints them in its own way."""

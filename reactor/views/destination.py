@@ -1,4 +1,4 @@
-"""Where traffic goes when the windows that are open now have run out."""
+"""Destination of the traffic when the windows that are open now have run out."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from bus.messages import Health
 from rules.core.group import Group, Member
 from rules.core.values import replace
 from rules.kinds.traffic.desired_weights import desire
-from rules.rulefile.model import Rule, TrafficFailover
+from rules.kinds.traffic.model import TrafficFailover
+from rules.rulefile.model import Rule
 from rules.summary import route_of
 
 

@@ -40,6 +40,6 @@ async def observations_of(bus: JetStreamBus, target: str, unreadable: OnUnreadab
 
 
 def _targets(record: DecisionRecord) -> list[str]:
-    """Whose health the decision rests on: members, also those of what the groups of the rule know together."""
+    """Targets whose health the decision rests on: members, also those of what the groups of the rule know together."""
     known = {target for state in (record.before, record.shared_group) for target in (state or {}).get("members") or {}}
     return sorted(known | {str(fact["target"]) for fact in record.facts if fact.get("fact") == "Observation"})

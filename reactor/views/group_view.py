@@ -10,7 +10,8 @@ from rules.core.group import Group
 from rules.core.reasons import SENTENCES, Held
 from rules.core.remedies import REMEDIES
 from rules.kinds.traffic.desired_weights import desire as traffic_desire
-from rules.rulefile.model import Rule, TrafficFailover
+from rules.kinds.traffic.model import TrafficFailover
+from rules.rulefile.model import Rule
 from rules.summary import is_failed_over, route_of, standing_weights, summary, wanted_weights
 
 RulesByName = Mapping[str, Rule]
@@ -44,7 +45,8 @@ def _left(until: datetime | None, now: datetime) -> float | None:
 
 
 def _wanted(group: Group, rule: Rule | None, now: datetime) -> dict[str, int] | None:
-    """What is asked for; else what the rule wants now, as the rule files here say; else the current weights."""
+    """Weights that are asked for; else those that the rule wants now, by the rule files here; else the current
+    weights."""
     wanted = wanted_weights(group)
     if wanted is None and isinstance(rule, TrafficFailover):
         wanted = traffic_desire(rule, group, None, now).weights

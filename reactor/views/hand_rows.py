@@ -1,4 +1,4 @@
-"""What people have done to a group by hand, as the API gives it: the override of a route, the isolation of a zone."""
+"""Rows of the API for what people did to a group by hand: the override of a route, the isolation of a zone."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 ASK = timedelta(seconds=1)
 LOOK = timedelta(seconds=0.5)
-"""How long is waited for the first unread fact of a partition."""
+"""Time to wait for the first unread fact of a partition."""
 OBSERVER = "observer"
 """Observers are fleets of their own on the same bus, one for each list of sources: their keys and subjects begin so."""
 Row = dict[str, Any]

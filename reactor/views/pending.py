@@ -1,4 +1,4 @@
-"""What people are asked to approve: which request of which group, by the fingerprint that an answer names."""
+"""Requests for approval: which request of which group, by the fingerprint that an answer names."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ WAITING = (Held.AWAITING_APPROVAL, Held.APPROVAL_EXPIRED, Held.REJECTED)
 
 
 def waits(group: Group) -> bool:
-    """Whether people can approve or reject something of this group."""
+    """True if people can approve or reject something of this group."""
     return group.held is not None and group.held.reason in WAITING
 
 

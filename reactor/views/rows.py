@@ -11,24 +11,18 @@ from reactor.views.destination import destination
 from reactor.views.group_view import RulesByName, entry
 from reactor.views.hand_rows import by_hand
 from reactor.views.pending import request_of
+from rules.catalog import file_kind_of
 from rules.core.group import Group, Member
 from rules.core.reasons import sentence
 from rules.engine.observe import NON_FAILURES
 from rules.kinds.traffic.backend_backoff import target_of
+from rules.kinds.traffic.model import TrafficFailover
+from rules.kinds.traffic.route_fleet import of_object
 from rules.kinds.zone.state import ZoneState
-from rules.rulefile.model import Rule, TrafficFailover
-from rules.rulefile.route_fleet import of_object
+from rules.rulefile.model import Rule
 from rules.summary import GroupStatus, route_of, standing_weights, summary
 
 Row = dict[str, Any]
-_NEXT = {
-    "TrafficFailover": ("moves traffic away from", "may bring traffic back to"),
-    "WorkloadFailover": ("moves the workload away from", "may bring the workload back to"),
-    "ClusterTaint": ("taints", "removes the taints of"),
-    "ZoneIsolation": ("isolates", "may bring back"),
-    "Notification": ("notifies about", "notifies about the recovery of"),
-}
-"""By kind of rule: what follows when a toleration and when a recovery is over."""
 
 
 def group_row(group: Group, rules: RulesByName, now: datetime) -> Row:
@@ -69,7 +63,7 @@ def _window(target: str, member: Member, rule: Rule | None) -> Iterator[Row]:
 def _next(group: Group, rule: Rule | None, state: GroupStatus, now: datetime) -> str:
     if rule is None or state not in (GroupStatus.TOLERATING, GroupStatus.RECOVERING):
         return ""
-    bad, good = _NEXT.get(str(getattr(rule, "kind", "")), ("acts on", "acts on"))
+    bad, good = file_kind_of(rule).phrases
     recovering = state is GroupStatus.RECOVERING
     open_ = {name: one.window for name, one in group.members.items() if one.window is not None}
     targets = ", ".join(name for name, window in open_.items() if window.healthy == recovering)

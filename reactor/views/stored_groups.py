@@ -9,7 +9,7 @@ from bus.errors import Malformed
 from reactor.runtime.visible import visible
 from reactor.views.stored_records import OnUnreadable
 from rules.core.group import Group
-from rules.engine.group_codec import load
+from rules.engine.group_codec import load_group
 
 if TYPE_CHECKING:
     from bus.jetstream import JetStreamBus
@@ -24,7 +24,7 @@ async def stored_groups(bus: JetStreamBus, unreadable: OnUnreadable) -> list[Gro
     groups = []
     for entry in await bus.store(GROUPS).entries("*.group.>"):
         try:
-            groups.append(load(entry.value))
+            groups.append(load_group(entry.value))
         except Malformed as error:
             unreadable(visible(f"{entry.key}: {error}"))
     return sorted(groups, key=lambda group: (group.rule, group.object))

@@ -18,24 +18,24 @@ if TYPE_CHECKING:
     from bus.topology import Stream
 
 OnUnreadable = Callable[[str], None]
-"""Is told, in one line for people, of what is stored and cannot be read."""
+"""Receives one line for people for each stored record that cannot be read."""
 END = timedelta(seconds=1)
-"""Nothing more for so long: the stream is read."""
+"""Time without a record after which the stream counts as read."""
 
 
 async def stored(
-    bus: JetStreamBus, stream: Stream, subject: str | None = None, *, unreadable: OnUnreadable, after: int = 0
+    bus: JetStreamBus, stream: Stream, subject: str | None = None, *, unreadable: OnUnreadable
 ) -> AsyncIterator[Message]:
-    """Give the messages of a stream from the one after sequence `after`, in order, up to its end.
+    """Give the messages of a stream, in order, up to its end.
 
     One that cannot be read is told to `unreadable` and left out. Raises Unavailable."""
-    from bus.message_admission import read
+    from bus.message_admission import read_message
 
-    async with bus.read(stream, subject or stream.subjects[0], after=after) as reading:
+    async with bus.read(stream, subject or stream.subjects[0], after=0) as reading:
         while not reading.current:
             for one in await reading.next(END):
                 try:
-                    yield read(one.subject, one.body).data
+                    yield read_message(one.subject, one.body).data
                 except Malformed as error:
                     unreadable(visible(f"{stream.name} {one.sequence} is left out: {error}"))
 

@@ -1,4 +1,4 @@
-"""Where the traffic of routes is, what a command of a person would come to, and what became of it."""
+"""Weights of routes, the plan of a person's command, and its result."""
 
 from __future__ import annotations
 

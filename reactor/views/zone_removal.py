@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from reactor.runtime.visible import visible
 from rules.core.group import Group
+from rules.kinds.zone.model import ZoneIsolation
 from rules.kinds.zone.plan import undo_order
 from rules.kinds.zone.return_evidence import way_back
 from rules.kinds.zone.state import Isolation
-from rules.rulefile.isolation import ZoneIsolation
 
 
 def not_to_remove(isolation: Isolation, *, running: bool, force: bool) -> str:
-    """Why an isolation is not aborted (`running`) or failed back now; empty: it is. What has failed may be asked for
-    again."""
+    """Reason why an isolation is not aborted (`running`) or failed back now; empty: it is. What has failed may be asked
+    for again."""
     status = isolation.status
     going = isolation.phase == "Failback" and status != "Failed" and not force
     if going or status == "Aborting":
@@ -25,7 +25,7 @@ def not_to_remove(isolation: Isolation, *, running: bool, force: bool) -> str:
 
 
 def not_to_continue(isolation: Isolation) -> str:
-    """Why there is nothing to try again; empty: there is."""
+    """Reason why there is nothing to try again; empty: there is."""
     failed = isolation.status == "Failed"
     return "" if failed else f"nothing has failed: {isolation.phase} is {isolation.status}"
 

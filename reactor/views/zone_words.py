@@ -12,6 +12,7 @@ from rules.catalog import is_kept
 from rules.core.group import Group, Holding, Member
 from rules.core.reasons import Held
 from rules.kinds.zone.machine import PENDING
+from rules.kinds.zone.model import Zone, ZoneIsolation
 from rules.kinds.zone.plan import IsolationPlan, Planned, mode_of, plan
 from rules.kinds.zone.practice import next_run, turn_of
 from rules.kinds.zone.progress import PENDING_MAX
@@ -19,7 +20,6 @@ from rules.kinds.zone.record import place_of
 from rules.kinds.zone.request import request_for
 from rules.kinds.zone.return_evidence import way_back
 from rules.kinds.zone.state import Isolation, ZoneGroup, ZoneState
-from rules.rulefile.isolation import Zone, ZoneIsolation
 
 
 def group_of(groups: Iterable[Group], rule: ZoneIsolation) -> ZoneGroup:
@@ -158,19 +158,19 @@ def left_behind(groups: Iterable[Group], rules: Iterable[ZoneIsolation]) -> list
 
 
 def _is_about(held: Holding, zone: str, mine: Isolation | None) -> bool:
-    """Whether a hold is this zone's: by name, or because all that the rule does is about this zone."""
+    """True if a hold is this zone's: by name, or because all that the rule does is about this zone."""
     return held.about.endswith(f"/{zone}") if held.about is not None else mine is not None
 
 
 def _said(isolation: Isolation) -> str:
-    """What is the matter with it: why it has failed, else how far its step is."""
+    """Trouble of an isolation: why it has failed, else how far its step is."""
     if isolation.status == "Failed":
         return isolation.failure
     return isolation.trouble or isolation.failure
 
 
 def effect(asked: Group, zone: str) -> Callable[[Sequence[Group], datetime], str | None]:
-    """What became of a command given at a moment, from the stored state of its rule."""
+    """Function for the result of a command given at a moment, from the stored state of its rule."""
 
     def seen(groups: Sequence[Group], at: datetime) -> str | None:
         group = next((one for one in groups if (one.rule, one.object) == (asked.rule, asked.object)), asked)

@@ -1,4 +1,4 @@
-"""What the OpenAPI document is made of: schemas, and what several paths have in common."""
+"""Parts of the OpenAPI document: schemas, and what several paths have in common."""
 
 from __future__ import annotations
 

@@ -20,17 +20,17 @@ from aiohttp import web
 
 from reactor.settings.model import Settings
 from reactor.views.rows import Row
+from rules.kinds.traffic.model import TrafficFailover
 from rules.loader import RuleSet
 from rules.rehearsal.backtest.playable import needs_no_inventory
-from rules.rulefile.model import TrafficFailover
 from rules.rulefile.sources import AlertmanagerWebhook, PrometheusQuery
 
 HEAD_BYTES = 262_144
-"""So much of a file is read to know what it is about."""
+"""Most bytes of a file that are read for its head."""
 PAGES_MAX = 200
 """The newest ones are linked to; all are served."""
 LINKS_MAX = 5
-"""Of one rule."""
+"""Most links of one rule."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 _RULES = re.compile(r'<meta name="reactor-rules" content="([^"]*)">')
 _TITLE = re.compile(r"<title>([^<]*)</title>")
@@ -39,13 +39,13 @@ _SCRIPT = re.compile(r"script-src ('sha256-[A-Za-z0-9+/]{43}=')")
 
 @dataclass(frozen=True, slots=True)
 class BacktestHead:
-    """What one file is about."""
+    """Head of one file."""
 
     name: str
-    """Without `.html`."""
+    """File name without `.html`."""
     title: str
     rules: tuple[str, ...]
-    """In the order of the page: number N has the heading `rule-N`."""
+    """Names of the rules in the order of the page: number N has the heading `rule-N`."""
     script: str
     """The hash of its script, as a policy names it; `'none'`: it names no script."""
 
@@ -86,7 +86,7 @@ class BacktestFolder:
         return [head for head in self._known.values() if head is not None]
 
     def _head(self, path: Path) -> BacktestHead | None:
-        """None: it lies elsewhere, or cannot be read."""
+        """Head of a file; None: it lies elsewhere, or cannot be read."""
         if (real := self._real(path.stem)) is None:
             return None
         try:

@@ -1,4 +1,4 @@
-"""What the bus keeps, followed: groups, recent actions and their outcomes, and each change of them for viewers.
+"""Follows the state on the bus: groups, recent actions and their outcomes, and each change of them for viewers.
 
 A change is put into words once, however many look. What a viewer missed it gets as the newest state.
 """
@@ -14,7 +14,7 @@ from datetime import datetime, timedelta
 
 from bus.errors import BusError, Malformed
 from bus.jetstream import JetStreamBus
-from bus.message_admission import read
+from bus.message_admission import read_message
 from bus.messages import DecisionRecord, Outcome
 from bus.port import KeyValueEntry
 from bus.subjects import ROOT
@@ -22,7 +22,7 @@ from bus.topology import DECISIONS, FACTS, GROUPS, Stream
 from reactor.runtime.clock import Clock
 from reactor.views.rows import Row, action_rows, group_row, key_of, outcome_row, stamp
 from rules.core.group import Group, Paused
-from rules.engine.group_codec import load
+from rules.engine.group_codec import load_group
 from rules.engine.pauses import PAUSES
 from rules.loader import RuleSet
 from rules.rulefile.model import Rule
@@ -31,30 +31,30 @@ log = logging.getLogger(__name__)
 
 ACTIONS_MAX = 2_000
 RECORDS_READ = 20_000
-"""So many of the newest records are looked through for actions at the start."""
+"""Newest records that are searched for actions at the start."""
 OUTCOMES_MAX = 10_000
 WAIT = timedelta(seconds=5)
 LOOK_SECONDS = 0.3
-"""How often the bus is asked. With the 2 s that it has for its answer this is less than the 3 s within which the page
-marks what is old."""
+"""Seconds between two questions to the bus. With the 2 s that it has for its answer this is less than the 3 s within
+which the page marks what is old."""
 PAUSE_SECONDS = 0.05
 """Two batches of changes are at least so far apart: one batch carries what came meanwhile."""
 BATCHES_KEPT = 64
 
 
 class Board:
-    """`follow_*` run side by side for as long as the page is served."""
+    """State on the bus for the page: `follow_*` run side by side for as long as it is served."""
 
     def __init__(self, bus: JetStreamBus, clock: Clock, rules: Callable[[], RuleSet]) -> None:
         self.bus, self.clock = bus, clock
         self._rules = rules
         self._by_key: dict[str, Group] = {}
-        """By the key of the bucket."""
+        """Groups by the key of the bucket."""
         self._actions: OrderedDict[str, Row] = OrderedDict()
-        """By ID, the newest last."""
+        """Actions by ID, the newest last."""
         self.outcomes: OrderedDict[str, Outcome] = OrderedDict()
         self.problem = ""
-        """Why what is here may be old; empty: it is as the bus has it."""
+        """Reason why the state here may be old; empty: it is as the bus has it."""
         self.batches = ChangeBatches()
         self._frame: tuple[tuple[int, str], bytes] | None = None
 
@@ -126,7 +126,7 @@ class Board:
         before = self._by_key.pop(key, None)
         if isinstance(change, KeyValueEntry):
             try:
-                self._by_key[key] = load(change.value)
+                self._by_key[key] = load_group(change.value)
             except Malformed as error:
                 log.warning("a stored group cannot be shown", extra={"key": key, "reason": str(error)})
         now = self._by_key.get(key, before)
@@ -158,9 +158,9 @@ class Board:
                 self.outcomes[outcome.action] = outcome
                 while len(self.outcomes) > OUTCOMES_MAX:
                     self.outcomes.popitem(last=False)
-                self._told(outcome)
+                self._note_outcome(outcome)
 
-    def _told(self, outcome: Outcome) -> None:
+    def _note_outcome(self, outcome: Outcome) -> None:
         if (row := self._actions.get(outcome.action)) is not None:
             row["outcome"] = outcome_row(outcome)
             self.batches.acted(row)
@@ -170,7 +170,7 @@ class Board:
             while True:
                 for one in await reading.next(WAIT):
                     try:
-                        yield read(one.subject, one.body).data
+                        yield read_message(one.subject, one.body).data
                     except Malformed as error:
                         log.info("a stored message cannot be shown", extra={"key": one.subject, "reason": str(error)})
 
@@ -216,7 +216,7 @@ class ChangeBatches:
 
     def __init__(self) -> None:
         self.wanted = asyncio.Event()
-        """There are changes that are in no batch yet."""
+        """Set while there are changes that are in no batch yet."""
         self.newest = 0
         """The number of the newest batch."""
         self._kept: deque[tuple[int, bytes]] = deque(maxlen=BATCHES_KEPT)

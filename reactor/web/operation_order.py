@@ -16,7 +16,7 @@ from rules.core.group import Group
 
 @dataclass(frozen=True, slots=True)
 class PlanBasis:
-    """What a plan is made from."""
+    """Input of a plan."""
 
     rules: RulesByName
     groups: Sequence[Group]
@@ -25,25 +25,25 @@ class PlanBasis:
 
     @property
     def now(self) -> datetime:
-        """When it is given."""
+        """Time of the command."""
         moment: datetime = self.words["observed_at"]
         return moment
 
 
 @dataclass(frozen=True, slots=True)
 class ShownPlan:
-    """What a command would come to now."""
+    """Plan of a command, as it would be now."""
 
     command: AnyCommand
     text: str
     about: tuple[object, ...]
-    """What the yes is about: a plan in which this has changed has to be looked at again."""
+    """Facts that a confirmation is for: a plan in which these have changed has to be looked at again."""
     refused: tuple[str, ...] = ()
-    """Why the command would be refused in this form."""
+    """Reasons why the command would be refused in this form."""
 
     @property
     def fingerprint(self) -> str:
-        """What names the plan."""
+        """Hash that names the plan."""
         return hashlib.sha256(repr(self.about).encode()).hexdigest()[:32]
 
 

@@ -1,4 +1,5 @@
-"""What people with the role operate may order on the page, by name; and the orders of whole rules among them."""
+"""Operations that people with the role operate may order on the page, by name; and the orders of whole rules among
+them."""
 
 from __future__ import annotations
 
@@ -43,7 +44,7 @@ OPERATIONS: Mapping[str, type[Operation]] = {
     "isolate-zone": IsolateZoneOrder, "failback-zone": FailbackZoneOrder, "abort-zone": AbortZoneOrder,
     "retry-zone": RetryZoneOrder,
 }  # fmt: skip
-"""By the last part of the path."""
+"""Operations by the last part of the path."""
 
 
 def _pausing(verb: str, command: Pause | Resume, basis: PlanBasis, length: str = "") -> ShownPlan:

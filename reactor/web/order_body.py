@@ -1,4 +1,4 @@
-"""What the body of every order has: a reason, in characters that people see."""
+"""Body of every order: a reason, in characters that people see."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Seconds = Annotated[float, Field(gt=0, le=31_536_000)]
 
 
 class Comment(BaseModel):
-    """Why: what every order has to say."""
+    """Comment that every order has to give."""
 
     model_config = ConfigDict(extra="forbid", alias_generator=to_camel, frozen=True)
 

@@ -1,4 +1,4 @@
-"""What people may order on the page. The same commands as those of the command line.
+"""Orders that people may give on the page. The same commands as those of the command line.
 
 `by` is who has signed in, never what a request says.
 """

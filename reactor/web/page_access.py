@@ -1,4 +1,4 @@
-"""Who may see the page and who may act: tokens, sessions, host names, origins.
+"""Access control of the page: tokens, sessions, host names, origins.
 
 A session is a signed cookie. Its key is the token itself, so that each process can check it, and a new token ends all
 sessions of the old one. What changes something needs a second secret in a header, which no other site can read.
@@ -39,13 +39,13 @@ class Denied(ReactorError):
 
 @dataclass(frozen=True, slots=True)
 class Viewer:
-    """Who asks."""
+    """Client of a request."""
 
     name: str
-    """Empty: no person has signed in, nor needs to."""
+    """Name of the person; empty: no person has signed in, nor needs to."""
     role: WebRole
     csrf: str = ""
-    """What a request that changes something has to bring along; empty: it came with its token."""
+    """Secret that a request that changes something has to bring along; empty: it came with its token."""
 
 
 class Access:
@@ -66,12 +66,12 @@ class Access:
 
     @property
     def open(self) -> bool:
-        """Whether any client on this machine may look, without a token."""
+        """True if any client on this machine may look, without a token."""
         return not (self._users or self._settings.proxy or self._settings.token_review)
 
     @property
     def secure(self) -> bool:
-        """Whether browsers reach the page by https, so that a cookie goes nowhere else."""
+        """True if browsers reach the page by https, so that a cookie goes nowhere else."""
         return self._settings.tls_cert_file is not None or (
             self._settings.url is not None and self._settings.url.scheme == "https"
         )

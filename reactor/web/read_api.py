@@ -31,7 +31,7 @@ _PARTS = ("observations", "windows", "decision", "guards", "write", "outcomes")
 
 
 class ReadApi:
-    """What is known, for any number of readers."""
+    """Routes of the API that only read, for any number of readers."""
 
     def __init__(
         self, board: Board, clock: Clock, clusters: Mapping[str, ClusterSettings], digest: Callable[[], str],
@@ -128,7 +128,7 @@ class ReadApi:
 
 
 def _wanted(row: Row, query: Mapping[str, str]) -> bool:
-    """Whether an action fits all filters that are given."""
+    """True if an action fits all filters that are given."""
     outcome = (row["outcome"] or {}).get("status", "Pending")
     return (
         matches(query.get("rule", "*"), row["rule"])

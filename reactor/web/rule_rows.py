@@ -9,9 +9,10 @@ from datetime import datetime
 
 from reactor.views.rows import Row
 from reactor.web.board import Board
+from rules.kinds.zone.model import ZoneIsolation
+from rules.lint.coverage import feeds, wants
 from rules.loader import RuleSet
-from rules.rulefile.isolation import ZoneIsolation
-from rules.rulefile.lint.coverage import Consumer, Producers, feeds, wants
+from rules.rulefile.feeds import Consumer, Producers
 from rules.rulefile.model import Rule
 from rules.rulefile.rule_text import rule_text
 from rules.rulefile.sources import Bound, PrometheusQuery

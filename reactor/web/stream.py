@@ -22,7 +22,7 @@ class LiveStream:
         self._board = board
         self._viewers_max = viewers_max
         self.viewers = 0
-        """How many follow now."""
+        """Number of viewers that follow now."""
         self.ending = asyncio.Event()
         """Set when the process stops: streams end by themselves."""
 

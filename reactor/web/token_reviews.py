@@ -1,4 +1,4 @@
-"""Whose a Bearer token is, as a Kubernetes API server says (TokenReview)."""
+"""Identity behind a Bearer token, as a Kubernetes API server gives it (TokenReview)."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class TokenReviews:
         key, now = hashlib.sha256(token.encode("utf-8", "surrogateescape")).digest(), self._clock.now()
         known = self._known.get(key)
         if known is None or now - known[0] >= KEPT:
-            known = now, await self._asked(token)
+            known = now, await self._ask(token)
             self._known[key] = known
             self._known.move_to_end(key)
             while len(self._known) > KEPT_MAX:
@@ -44,7 +44,7 @@ class TokenReviews:
         user = status.get("user") or {}
         return self._access.granted(str(user.get("username", "")), map(str, user.get("groups") or ()))
 
-    async def _asked(self, token: str) -> dict[str, Any]:
+    async def _ask(self, token: str) -> dict[str, Any]:
         spec: dict[str, Any] = {"token": token}
         if self._settings.audiences:
             spec["audiences"] = [*self._settings.audiences]

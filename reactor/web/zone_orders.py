@@ -12,8 +12,8 @@ from reactor.web.operation_order import Operation, PlanBasis, ShownPlan
 from reactor.web.order_body import Text
 from reactor.web.page_access import Denied
 from rules.core.group import Group
+from rules.kinds.zone.model import ZoneIsolation
 from rules.kinds.zone.state import Isolation, ZoneState
-from rules.rulefile.isolation import ZoneIsolation
 
 
 class IsolateZoneOrder(Operation):

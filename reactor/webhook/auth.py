@@ -1,4 +1,4 @@
-"""Who may post: bearer tokens, a user and password, client certificates.
+"""Authentication of posts: bearer tokens, a user and password, client certificates.
 
 Tokens lie in files, as a mounted Secret has them, and are read again when the file changes: several at once, so that a
 token can be replaced without a gap. Only SHA-256 digests are kept and compared, in constant time and all of them.
@@ -76,12 +76,12 @@ class Guard:
 
     @property
     def challenge(self) -> str:
-        """What WWW-Authenticate says."""
+        """Value of WWW-Authenticate."""
         ways = [("Bearer", self._tokens), ("Basic", self._passwords)]
         return ", ".join(f'{scheme} realm="alert-reactor"' for scheme, files in ways if files) or "Certificate"
 
     def admits(self, authorization: str | None, *, certificate: bool) -> bool:
-        """Whether this header, over a connection with or without a client certificate, opens the door.
+        """True if this header, over a connection with or without a client certificate, gives access.
 
         With a client CA a certificate is needed; with tokens or a password, one of those is needed too.
         """

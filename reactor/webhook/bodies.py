@@ -26,7 +26,7 @@ from reactor.webhook.taking import TakenBody, take
 INLINE_BYTES = 256 << 10
 """Smaller bodies are read at once: some 10 ms."""
 ANSWER_SECONDS = 30.0
-"""By the clock, the start of the process included: on a crowded machine a second of CPU time takes longer."""
+"""Seconds of real time, the start of the process included: on a crowded machine a second of CPU time takes longer."""
 END_SECONDS = 0.5
 LINE_BYTES = 1 << 20
 """The longest line of an answer."""
@@ -52,7 +52,7 @@ class Bodies:
         async with self._turns[source], self._turn:
             try:
                 async with asyncio.timeout(ANSWER_SECONDS):
-                    return await self._asked(json.dumps(head).encode() + b"\n", raw, source)
+                    return await self._ask(json.dumps(head).encode() + b"\n", raw, source)
             except TimeoutError as error:
                 await self.close()
                 raise Retryable(f"the body was not read within {ANSWER_SECONDS:g} s") from error
@@ -84,9 +84,9 @@ class Bodies:
         await self.close()
         return 0
 
-    async def _asked(self, head: bytes, raw: bytes, source: str) -> TakenBody:
+    async def _ask(self, head: bytes, raw: bytes, source: str) -> TakenBody:
         if self._process is None:
-            self._process = await self._started()
+            self._process = await self._start()
         stdin, stdout = self._process.stdin, self._process.stdout
         assert stdin is not None  # noqa: S101 - PIPE
         assert stdout is not None  # noqa: S101 - PIPE
@@ -103,7 +103,7 @@ class Bodies:
         counts = answer["alerts"], answer["quarantined"]
         return TakenBody(*counts, tuple(answer["reasons"]), answer["truncated"], messages, sizes)
 
-    async def _started(self) -> Process:
+    async def _start(self) -> Process:
         environment = {name: os.environ[name] for name in _ENVIRONMENT if name in os.environ}
         command = (sys.executable, "-m", "reactor.webhook.body_worker", str(self._memory_bytes))
         try:

@@ -17,9 +17,8 @@ from pydantic_core import from_json
 from reactor.alerts.alert import Alert, BadAlert
 
 ALERTS_MAX = 100_000
-"""Where nothing else is said: a body of 32 MiB holds 55,000 real ones, or ten million empty ones."""
-DEPTH_MAX = 200
-"""How deep JSON may be nested: the parser's own limit. Alertmanager's bodies are five deep."""
+"""Most alerts of a body if nothing else is given: a body of 32 MiB holds 55,000 real ones, or ten million empty
+ones."""
 
 
 class BadBody(ValueError):
@@ -34,16 +33,16 @@ class BadBody(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Body:
-    """What a body says."""
+    """Content of a body."""
 
     digest: str
     """SHA-256 of all its bytes, in hex."""
     alerts: list[bytes] = field(repr=False)
-    """Those that can be used, as JSON: as objects, all at once, they would take several times as much memory."""
+    """Usable alerts, as JSON: as objects, all at once, they would take several times as much memory."""
     quarantined: list[str]
-    """Why each of the others cannot."""
+    """Reason for each alert that cannot be used."""
     truncated: int
-    """How many Alertmanager left out (max_alerts)."""
+    """Number of alerts that Alertmanager left out (max_alerts)."""
 
 
 class _Post(BaseModel):
@@ -56,7 +55,7 @@ class _Post(BaseModel):
     truncated_alerts: Annotated[int, Field(ge=0)] | None = None
 
 
-def read(raw: bytes, *, alerts_max: int = ALERTS_MAX) -> Body:
+def read_body(raw: bytes, *, alerts_max: int = ALERTS_MAX) -> Body:
     """Read a body. Raises BadBody: 400 for what is no JSON, 422 for what is no webhook, 413 for too many alerts."""
     post = _top(raw)
     if len(post.alerts or ()) > alerts_max:

@@ -18,7 +18,7 @@ from reactor.webhook.body import BadBody
 from reactor.webhook.taking import take
 
 CPU_SECONDS = 10.0
-"""Of one body. 32 MiB of real alerts take one to two."""
+"""Seconds of CPU time for one body. 32 MiB of real alerts take one to two."""
 OUT_OF_MEMORY = 77
 """The exit code where Python itself found no memory."""
 

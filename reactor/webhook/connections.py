@@ -37,11 +37,11 @@ class _Connection:
     socket: socket.socket
     peer: str
     since: float
-    """When it was accepted, or when its last answer was given, on the event loop's clock."""
+    """Time at which it was accepted, or at which its last answer was given, on the event loop's clock."""
     half_open: bool = True
-    """Whether no whole head of a request has come yet."""
+    """True if no whole head of a request has come yet."""
     busy: int = field(default=0)
-    """How many requests on it are being answered."""
+    """Number of requests on it that are being answered."""
     closing: bool = False
 
     @property
@@ -202,7 +202,7 @@ class _Limited(asyncio.Protocol):
             # The end of the headers may be split over two pieces; their size is limited by the parser.
             self._seen = self._seen[-3:] + data
             if b"\r\n\r\n" in self._seen:
-                self._done()
+                self._clear_deadline()
                 if self._connection is not None:
                     self._connection.half_open = False
         self._inner.data_received(data)
@@ -218,10 +218,10 @@ class _Limited(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._all.ended(self._inner)
-        self._done()
+        self._clear_deadline()
         self._inner.connection_lost(exc)
 
-    def _done(self) -> None:
+    def _clear_deadline(self) -> None:
         if self._deadline:
             self._deadline.cancel()
         self._deadline, self._seen = None, b""

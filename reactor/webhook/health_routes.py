@@ -1,4 +1,4 @@
-"""For those who ask whether we live, are ready, and how we do. Open to all: it names no target and no secret."""
+"""Routes for liveness, readiness and metrics. Open to all: they name no target and no secret."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a body becomes messages on the bus.
+"""Turns a body into messages on the bus.
 
 **Ids.** A post that was stored but not answered in time comes again within seconds; a repeat (repeat_interval, minutes
 or hours later) is a heartbeat and has to be stored again, although Alertmanager repeats it byte for byte and the server
@@ -24,7 +24,8 @@ from reactor.webhook.body import Body
 SLOT_SECONDS = 10
 """Alertmanager retries within max(10 s, group_interval), and cannot mean two things by the same alerts within it."""
 CHUNK_BYTES_MAX = 62_500
-"""Of alerts, some 125: what a source has in routers' hands holds up windows, so it comes in small pieces."""
+"""Most bytes of alerts in one message, some 125 alerts: what a source has in routers' hands holds up windows, so it
+comes in small pieces."""
 
 
 def outgoing(source: str, body: Body, at: datetime) -> list[Outgoing]:

@@ -1,4 +1,4 @@
-"""What is no HTTP costs no log: any client that reaches the port could fill a disk with tracebacks."""
+"""Limits the log about what is no HTTP: any client that reaches the port could fill a disk with tracebacks."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ log = logging.getLogger(__name__)
 
 
 class MalformedLog(logging.Filter):
-    """For the HTTP server's own logger: counts what is no HTTP, and says so in one line in AGAIN_SECONDS."""
+    """Filter for the HTTP server's own logger: counts what is no HTTP, and logs one line about it in AGAIN_SECONDS."""
 
     def __init__(self, clock: Clock) -> None:
         super().__init__()
@@ -23,7 +23,7 @@ class MalformedLog(logging.Filter):
         self._said_at = float("-inf")
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Whether the server's own record is logged."""
+        """True if the server's own record is logged."""
         error = record.exc_info[1] if record.exc_info else None
         if not isinstance(error, HttpProcessingError) or error.code >= 500:
             return True

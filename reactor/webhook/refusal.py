@@ -1,4 +1,4 @@
-"""How a refused request is answered: always `{"error": …}`, and the connection closed where the body was not read."""
+"""Answers to refused requests: always `{"error": …}`, and the connection closed where the body was not read."""
 
 from __future__ import annotations
 

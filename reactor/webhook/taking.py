@@ -1,4 +1,4 @@
-"""What becomes of the body of a post: the messages of the journal, and what of it cannot be used. Pure."""
+"""Splits the body of a post: the messages of the journal, and what of it cannot be used. Pure."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from bus.port import Outgoing
 from reactor.webhook import body, journal
 
 REASONS_MAX = 100
-"""So many different reasons are told."""
+"""Most different reasons that are reported."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,21 +17,21 @@ class TakenBody:
     """A body that has been read."""
 
     alerts: int
-    """How many of its alerts can be used."""
+    """Number of its alerts that can be used."""
     quarantined: int
-    """How many cannot."""
+    """Number of its alerts that cannot be used."""
     reasons: tuple[str, ...]
-    """Why, each once."""
+    """Reasons for these, each once."""
     truncated: int
-    """How many Alertmanager left out (max_alerts)."""
+    """Number of alerts that Alertmanager left out (max_alerts)."""
     messages: list[Outgoing] = field(repr=False)
     sizes: tuple[int, ...] = ()
-    """How many alerts each of the messages has."""
+    """Number of alerts in each of the messages."""
 
 
 def take(raw: bytes, *, source: str, at: datetime, alerts_max: int = body.ALERTS_MAX) -> TakenBody:
     """Read a body and give what is to be stored of it. Raises BadBody."""
-    read = body.read(raw, alerts_max=alerts_max)
+    read = body.read_body(raw, alerts_max=alerts_max)
     reasons = tuple(dict.fromkeys(read.quarantined))[:REASONS_MAX]
     messages = journal.outgoing(source, read, at)
     counts = len(read.alerts), len(read.quarantined)

@@ -38,16 +38,19 @@ log = logging.getLogger(__name__)
 JOURNAL_SECONDS = 3.0  # Alertmanager gives up after max(10 s, group_interval); it should hear 503 before
 HEALTH_BODY_BYTES = 1024  # a question for health has none
 IN_HANDS_MAX = 2
-"""So many messages of a source, some 125 alerts each, are in our routers' hands at most: windows wait for them."""
+"""Most messages of a source, some 125 alerts each, in flight in our routers: windows wait for them."""
 LOOK_SECONDS = 0.05
 LARGE_POST_PAUSE_SECONDS = 0.5
-"""Between two large posts that are stored at once: by then the routers have taken the first one up, and it counts."""
+"""Seconds between two large posts that are stored at once: by then the routers have taken the first one up, and it
+counts."""
 DENIED_SECONDS = 60.0
-"""So long after the bus has denied it nothing is stored beside the inbox: users may be printed again meanwhile."""
+"""Seconds after the bus has denied it in which nothing is stored beside the inbox: users may be printed again
+meanwhile."""
 OWED_SECONDS = 60.0
 """A source whose posts wait for so long already is told to come again."""
 BODY_MEMORY_BYTES = 256 << 20
-"""Of the process that reads large bodies, for one of the default size; it has in proportion to `maxBodyBytes`."""
+"""Memory in bytes of the process that reads large bodies, for one of the default size; it has in proportion to
+`maxBodyBytes`."""
 _SECRET_KEY = re.compile(r"(?i)token|secret|passw|auth|credential|api_?key|^key$|^jwt$")
 
 
@@ -85,13 +88,13 @@ class WebhookServer:
         self._large_again_at = 0.0
         self._buckets: dict[str, TokenBucket] = {}
         self._turns: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
-        """By source: whose post may go next, where the routers have enough."""
+        """Lock of each source for the post that may go next, where the routers have enough."""
         self._bodies = Bodies(max(BODY_MEMORY_BYTES, 10 * settings.max_body_bytes))
         self._health = HealthRoutes(lambda: self.unready, ready, clock)
 
     @property
     def unready(self) -> str:
-        """Why no post is taken at all at the moment; empty: they are."""
+        """Reason why no post is taken at all at the moment; empty: they are."""
         if self.stopping:
             return "stopping"
         # A process without sources takes no posts: it serves /livez, /readyz and /metrics, and needs no bus here.
@@ -157,7 +160,7 @@ class WebhookServer:
         await self._bodies.close()
 
     def _check(self, request: web.Request, source: str) -> None:
-        """All that can be told from the headers."""
+        """Check all that can be told from the headers."""
         if any(_SECRET_KEY.search(key) for key in request.query):
             # Alertmanager shows the URL in its page and its logs.
             raise Refusal(400, "a secret in the URL is no secret: send it as Authorization header")
@@ -176,7 +179,7 @@ class WebhookServer:
             raise Refusal(503, self.unready)
 
     async def _read(self, request: web.Request, source: str) -> TakenBody:
-        raw = await self._received(request)
+        raw = await self._receive(request)
         try:
             most, now = self.settings.max_alerts_per_post, self.clock.now()
             return await self._bodies.take(raw, source=source, at=now, alerts_max=most)
@@ -185,7 +188,7 @@ class WebhookServer:
         except Retryable as error:
             raise Refusal(503, str(error)) from error
 
-    async def _received(self, request: web.Request) -> bytes:
+    async def _receive(self, request: web.Request) -> bytes:
         limit, seconds = self.settings.max_body_bytes, self.settings.body_seconds
         if (request.content_length or 0) > limit:
             raise Refusal(413, f"body: at most {limit} bytes", limit="maxBodyBytes")
@@ -238,7 +241,7 @@ class WebhookServer:
             raise Refusal(503, "the routers have enough of this source in flight", limit="inHands") from None
 
     def _may_wait_stored(self, source: str, messages: int, now: float) -> bool:
-        """Whether what the routers have no room for may wait in a stream of its own (decision 0028).
+        """True if posts that the routers have no room for may wait in a stream of their own (decision 0028).
 
         One large post of a source at a time does, as far as its bucket admits it: what more comes waits unanswered.
         """

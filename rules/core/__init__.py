@@ -1,1 +1,2 @@
-"""What every rule kind is made of: groups, reasons, desired state, timers. Imports nothing of the other layers."""
+"""Parts that every rule kind is made of: groups, reasons, desired state, timers. Imports nothing of the
+other layers."""

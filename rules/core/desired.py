@@ -1,4 +1,4 @@
-"""What a rule wants of the world at one moment."""
+"""Desired state of a rule's object at one moment, and the actions planned to reach it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from bus.messages import ActionMessage
 from rules.core.reasons import Because, Held
 
 TEXT_MAX = 4096
-"""As long as a text of a message may be."""
+"""Largest number of characters in a text of a message."""
 
 
 def cut(text: str) -> str:
@@ -42,15 +42,15 @@ def _short(one: object) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What must be seen for an act to be right now."""
+    """Condition on a target that must be observed for an act to be right now."""
 
     target: str
     healthy: bool
     """Healthy: what is to get traffic or copies. Else bad: what is left."""
     since: datetime
-    """When the act became due for its sake: what was seen before does not count."""
+    """Time at which the act became due because of this target: earlier observations do not count."""
     signals: int = 1
-    """How many signals must say so."""
+    """Smallest number of signals that must agree."""
     names: tuple[str, ...] | None = None
     """Only these signals count; None: those that the rule uses."""
     unknown: bool = False
@@ -63,35 +63,36 @@ class PlannedAction:
 
     action_type: type[ActionMessage]
     fields: Mapping[str, Any]
-    """What the verb has besides what all actions have."""
+    """Fields of the action's type besides those that all actions have."""
     because: str
     detail: str = ""
     concurrency_key: str = ""
     """Acts of one key replace each other; those of different keys run side by side."""
     object: str | None = None
-    """What it is done to; None: what the group is about."""
+    """Object of the action; None: the group's object."""
     safe: bool = False
     """A step back to safety: no guard stops it. A pause does, unless a person has asked for it."""
     homeward: bool = False
     """A step on the way back: no guard stops it, but where the rule asks people, they have to approve."""
     follows: bool = False
-    """It goes on with what was begun, which was granted as a whole: only a pause stops it half-way."""
+    """True for the next step of an operation that was granted as a whole: only a pause stops it half-way."""
     by_hand: bool = False
     """A person has asked for it: windows and approvals are for what starts by itself."""
     needs: tuple[Evidence, ...] = ()
-    """What must be seen, from when on; nothing for a person's command, a step back to safety, and what goes on."""
+    """Evidence that the act needs; empty for a person's command, a step back to safety, and a further step of an
+    operation."""
     proven_at: datetime | None = None
-    """When that was seen, the oldest of it."""
+    """Time of the oldest observation among the evidence; None: not checked, or valid until it is stale."""
 
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """What people are to be told by a rule that does nothing else (`RuleKind.tells`)."""
+    """The message that a rule wants sent, which does nothing else (`RuleKind.tells`)."""
 
     status: str
     message: str
     resolves: bool
-    """Whether all is as it should be again: where people are called, the call is ended."""
+    """True if all is as it should be again: an incident that was opened at a pager is resolved."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,12 +103,12 @@ class DesiredState:
     because: str = Because.DRIFT
     detail: str = ""
     held: tuple[Held, str] | None = None
-    """Why it wants nothing, or not all that may have to be done: reason and detail."""
+    """Reason and detail if it wants nothing, or less than may be necessary; None: no hold."""
     about: str | None = None
-    """What the hold is about; None: what the group is about."""
+    """Object of the hold; None: the group's object."""
     requeue_at: datetime | None = None
-    """When to look although nothing was heard."""
+    """Time of the next decision without a new fact; None: none is needed."""
     acts: tuple[PlannedAction, ...] = ()
-    """What is to be done now."""
+    """Actions to carry out now."""
     withheld: bool = False
     """The present, or a guard, lets through less than this."""

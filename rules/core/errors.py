@@ -1,4 +1,4 @@
-"""Whose mistake a rule file's problem is: always its author's, so each has its line and says what to do.
+"""Errors in rule files and histories: always their author's mistake, so each has its line and says what to do.
 
 RulesError
 ├── InvalidFiles     one or more problems in rule files, all of them at once

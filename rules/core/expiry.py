@@ -33,7 +33,7 @@ def next_end(group: Group, now: datetime, keeps: Callable[[str], bool] = lambda 
 
 
 def _ends(members: Mapping[str, Member]) -> dict[str, datetime]:
-    """When members are forgotten, of those that are silent now."""
+    """Expiry time of each Unknown member: GONE after its last observation, never before all its signals are stale."""
     out = {}
     for target, member in members.items():
         if member.status is Health.UNKNOWN:

@@ -1,4 +1,4 @@
-"""What a group has asked its guards and people for."""
+"""Requests of a group to its guards and to people, and the answers."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ class GrantRequest:
     generation: int
     """Of this request: a reply to an older one means nothing."""
     since: datetime
-    """When it was first asked."""
+    """Time of the first request."""
     said_at: datetime
-    """When it was last asked."""
+    """Time of the newest repetition of the request."""
     spent: bool = False
     """Something was done by it: what is wanted after that is requested again."""
     granted: bool | None = None
-    """None: no answer yet."""
+    """Answer of the guard; None: not answered yet."""
     reason: str = ""
     detail: str = ""
     answered_at: datetime | None = None
@@ -29,7 +29,7 @@ class GrantRequest:
 
 @dataclass(frozen=True, slots=True)
 class ApprovalRequest:
-    """What a person was asked to approve."""
+    """Plan that a person is asked to approve, and the approval."""
 
     desired: str
     """A fingerprint: the yes holds for exactly this."""
@@ -57,7 +57,7 @@ class Rejection:
 
 @dataclass(frozen=True, slots=True)
 class Grants:
-    """What a group has asked its guards and people for, and what they said."""
+    """Requests of a group to its guards and to people, and their answers."""
 
     generation: int = 0
     """Of the last request that was made; no two requests of a group ever have the same one."""
@@ -65,4 +65,4 @@ class Grants:
     """By guard. A guard is asked once those before it have granted."""
     request: ApprovalRequest | None = None
     rejected: tuple[Rejection, ...] = ()
-    """What people said no to, the newest last. It outlives the request: what is dropped may be wanted again."""
+    """Rejected plans, the newest last. They outlive the request: a plan that was dropped may be wanted again."""

@@ -35,7 +35,7 @@ LONG_AGO = datetime.min.replace(tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True)
 class Signal:
-    """What one signal last said of a target."""
+    """Newest observation of a target by one signal."""
 
     status: Health
     observed_at: datetime
@@ -62,11 +62,11 @@ class Signal:
     doubted: bool = False
     """The source says how it was, as it does not believe the server that says that it is gone."""
     failed: bool = False
-    """It was Unhealthy in this episode: since the member was last settled as healthy."""
+    """True if it was Unhealthy in this episode: since the member was last settled as healthy."""
     status_before: Health | None = None
-    """What it said before it went stale."""
+    """Status before it went stale; None: it is not stale."""
     healthy_percent: float | None = None
-    """How much of the target is healthy; None: it does not say."""
+    """Healthy part of the target in percent; None: not reported."""
 
     @property
     def begun(self) -> datetime:
@@ -84,20 +84,21 @@ class Signal:
         return self.proven_until or self.stale_at or FOREVER
 
     def proves(self, moment: datetime) -> bool:
-        """Whether it shows its status at this moment or later."""
+        """True if it proves its status at `moment` or later."""
         return self.proven_until is None or self.proven_until >= moment
 
     @property
     def seen_until(self) -> datetime | None:
-        """When its newest look ended, as far as that shows its status; None: it shows it until it is stale.
+        """End of its newest look, as far as that proves its status; None: it proves it until it is stale.
 
-        Later than `proven_until` only where there was no answer: no look at what hangs can be newer when it ends.
+        Later than `proven_until` only where a look had no answer: a look at a target that hangs is never newer when it
+        ends.
         """
         until = self.proven_until
         return until if until is None or self.unanswered_until is None else max(until, self.unanswered_until)
 
     def is_seen(self, moment: datetime) -> bool:
-        """Whether its newest look ended at this moment or later."""
+        """True if its newest look ended at `moment` or later."""
         return self.seen_until is None or self.seen_until >= moment
 
 
@@ -106,9 +107,9 @@ class Window:
     """A member is on its way from one answer to the other."""
 
     healthy: bool
-    """Where to: True towards healthy (recovery), False towards bad (toleration)."""
+    """Direction: True towards healthy (recovery), False towards bad (toleration)."""
     since: datetime
-    """When it began; moved on by the time that it waited."""
+    """Start, moved on by the time for which the window waited."""
     waiting_since: datetime | None = None
     """Unknown since: the window neither runs out nor is cleared."""
 
@@ -126,13 +127,13 @@ class Member(_Kept):
     status: Health
     """The worst of the signals that count."""
     since: datetime
-    """How long the status has been so."""
+    """Start of the current status."""
     settled: bool | None = None
     """The debounced answer: is it taken as healthy? None: not known yet."""
     settled_at: datetime | None = None
-    """When that answer was due: the end of the window that gave it. Acts need evidence from then or later."""
+    """End of the window that settled it. Acts need evidence from then or later."""
     unproven: bool = False
-    """It was healthy when it was first observed: no window has shown yet that it stays so."""
+    """True if it was healthy when first observed: no window has confirmed yet that it stays so."""
     window: Window | None = None
     covered_until: datetime | None = None
     """While it is Unhealthy: until when one signal after the other has shown that, without a gap. None: none has."""
@@ -146,13 +147,13 @@ class Member(_Kept):
 
     @property
     def is_dated(self) -> bool:
-        """Whether a source says since when it is so: from then on it has looked without a break."""
+        """True if a source reports since when the status has lasted: from then on it has looked without a break."""
         signal = self.deciding_signal
         return self.status is not Health.UNKNOWN and signal is not None and bool(signal.source)
 
     @property
     def detail(self) -> str:
-        """What was seen, by the signal that decides."""
+        """Text of the signal that decides the status: what was observed."""
         signal = self.deciding_signal
         return signal.detail if signal is not None else ""
 
@@ -191,13 +192,13 @@ class OutboxEntry:
     IDENTITY: ClassVar = ("action.id",)
     action: StoredAction
     retry_at: datetime
-    """When it is published again, with the same id."""
+    """Time at which it is published again, with the same id."""
     tries: int = 1
     rounds: int = 0
-    """How often it was going on and not done, or the API server was away: that counts as no try. It is asked for again
-    all the same."""
+    """Number of tries that do not count: it was in progress, or the API server did not answer. It is sent again all the
+    same."""
     failed: str = ""
-    """Why the last try failed, or how far it is."""
+    """Reason why the last try failed, or its progress."""
     wanted: bool = True
     """False: it may still be carried out, but the rule no longer wants it, so it is not sent again."""
     ended: bool = False
@@ -206,13 +207,13 @@ class OutboxEntry:
 
 @dataclass(frozen=True, slots=True)
 class Holding:
-    """Why nothing is done."""
+    """Reason why the group does not act."""
 
     reason: str
     detail: str
     since: datetime
     about: str | None = None
-    """What it is about; None: what the group is about."""
+    """Object of the hold; None: the group's object."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,22 +225,22 @@ class Paused:
     reason: str
     since: datetime
     until: datetime | None = None
-    """When it ends by itself; None: not before a person resumes."""
+    """Time at which it expires; None: not before a person resumes."""
     pattern: str = ""
     """The names of rules that it was said of; empty: not known, as 0.1.0 stored it."""
 
     @property
     def words(self) -> str:
-        """Who, since when, until when, and why."""
+        """Description for people: by whom, since when, until when, and why."""
         until = f" until {self.until.isoformat()}" if self.until is not None else ""
         return f"paused by {self.by} since {self.since.isoformat()}{until}: {self.reason}"
 
     def is_over(self, now: datetime) -> bool:
-        """Whether it has ended by itself."""
+        """True if it has expired."""
         return self.until is not None and now >= self.until
 
     def outlasts(self, other: Paused) -> bool:
-        """Whether it ends later than the other one."""
+        """True if it ends later than the other one."""
         return other.until is not None and (self.until is None or self.until > other.until)
 
 
@@ -259,14 +260,14 @@ class Group(Generic[S]):
     rule: str
     object: str
     state: S
-    """What its kind remembers; the engine hands it on, and reads nothing of it."""
+    """State of its kind; the engine passes it on without reading it."""
     mode: Mode | None = None
     """The rule's mode when it last decided."""
     members: Mapping[str, Member] = field(default_factory=dict)
     grants: Grants | None = None
-    """What it has asked its guards and people for."""
+    """Its requests to guards and people, with the answers; None: none were made."""
     acted_at: datetime | None = None
-    """When something was last carried out."""
+    """Time at which an action was last carried out."""
     generation: int = 0
     outbox: tuple[OutboxEntry, ...] = ()
     held: Holding | None = None
@@ -275,14 +276,14 @@ class Group(Generic[S]):
     also_paused: tuple[Paused, ...] = ()
     """The others: each was said of other names, and ends by itself or by its own resume."""
     commanded_at: datetime | None = None
-    """When a person last paused or resumed it."""
+    """Time of the newest pause or resume of the group by a person."""
     resumed: tuple[str, datetime] | None = None
     """The names of rules that the newest resume was said of, and when: it ends pauses that were said before, and heard
     after it."""
     pause_ended_at: datetime | None = None
-    """When its last pause ended by itself."""
+    """Time at which its last pause expired."""
     next_deadline: datetime | None = None
-    """When to look again although nothing was heard."""
+    """Time of the next decision without a new fact; None: none is due."""
     digest: str = ""
     """Of the rule by which it was last decided; empty: not known."""
     position: int = 0
@@ -290,11 +291,6 @@ class Group(Generic[S]):
     version: int = VERSION
     later: Any = field(default=None, compare=False, repr=False)
     """Keys that another release stored and this one does not know (later_keys.py): kept, and written back."""
-
-
-def kept(value: _Kept) -> Any:
-    """Give what was computed of the value before; None: nothing was."""
-    return getattr(value, "kept", None)
 
 
 def keep(value: _Kept, computed: Any) -> None:

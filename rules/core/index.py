@@ -79,8 +79,8 @@ class Index(Generic[T]):
 
 
 class _Node:
-    """Where patterns with the same beginning go on. It has no room for what is not there: most have one thing, and
-    1,000 rules have 13,000 of them."""
+    """Node of the trie of patterns: children by next segment. Absent parts take no memory: most nodes have one child,
+    and 1,000 rules have 13,000 nodes."""
 
     __slots__ = ("ends", "exact", "globs", "rest", "shapes")
 
@@ -124,6 +124,7 @@ class _Node:
 
 
 def _ends(glob: str) -> tuple[str, str]:
-    """What a segment that fits begins and ends with. Behind a set of characters nothing is known for sure."""
+    """Fixed text at the start and end of each segment that matches. After a set of characters the end is not certain:
+    ""."""
     wild = [match.start() for match in _WILD.finditer(glob)]
     return glob[: wild[0]], "" if "[" in glob else glob[wild[-1] + 1 :]

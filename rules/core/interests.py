@@ -1,4 +1,4 @@
-"""Which facts concern a rule: patterns over the paths of facts, so that an index finds the rules of a fact."""
+"""Facts that concern a rule, as patterns over the paths of facts, so that an index finds the rules of a fact."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ class Interest:
     facts: Pattern
     """Of their paths, as `path_of` gives them; what fits may still turn out to be none of the rule's."""
     scope: Callable[[Path], str | None] | None = None
-    """Where the groups are that such a fact concerns, by its path; None: none is. Hashable, so that rules that say the
-    same are asked once. Without it the kind says which objects a fact concerns."""
+    """Scope of the groups that such a fact concerns, by its path; None as its result: no group. Hashable, so that equal
+    functions are called once. Without it (None) the kind's `objects` decides."""
     subscribed: bool = False
-    """Whether the groups there have said which of these facts they hear."""
+    """True if the groups there have subscribed to those of these facts that they get."""
     label: tuple[str, str] | None = None
     """Of these facts, those without this label concern no group but one that is there already. None: labels make no
     difference. What was said of such an object before its group was there is heard when that opens, if the kind

@@ -1,7 +1,7 @@
-"""What a kind of rules has to say to the engine, which knows none of them by name.
+"""Interface of a rule kind to the engine, which knows no kind by name.
 
-No field has a default: a kind that forgets one is refused by the type checker and does not start, where a default would
-make it do nothing in silence. What a kind has nothing to say to, it fills with one of the functions below.
+No field has a default: a kind without one is refused by the type checker and does not start, where a default would make
+it do nothing in silence. Where a kind has no behavior of its own, it uses one of the functions below.
 """
 
 from __future__ import annotations
@@ -29,21 +29,22 @@ class RuleKind(Generic[R, S]):
     deciding."""
 
     model: type[R]
-    """What a rule file says of one of its rules."""
+    """Model of its rules in rule files."""
     because: frozenset[Because]
-    """Why its rules act."""
+    """Reasons for which its rules act."""
     holds: frozenset[Held]
-    """Why they do nothing, apart from guards, pauses and what failed."""
+    """Reasons for which its rules hold, apart from guards, pauses and failed actions."""
     actions: tuple[type[ActionMessage], ...]
-    """What they may ask for besides a Notify, which every rule may. The executor refuses all others."""
+    """Action types it may ask for besides Notify, which every rule may. The executor refuses all others."""
 
     implied: Callable[[Sequence[Any], Sequence[Any], Sequence[Any]], Iterable[R]]
     """(rules, guards, sources of the rule files): its rules that follow from them. For kinds that no rule file has."""
 
     state: type[S]
-    """What its groups remember, as it begins: a type of this kind's own, by which a stored group is read."""
+    """State of its groups, whose defaults are the initial state: a type of this kind's own, by which a stored group is
+    read."""
     resolved: frozenset[Because]
-    """Which of its reasons say that all is as it should be again: where people are called, the call is ended."""
+    """Reasons that mean that all is as it should be again: an incident that was opened at a pager is resolved."""
 
     # Which groups there are, and what concerns them.
     interests: Callable[[R], Iterable[Interest]]
@@ -86,7 +87,7 @@ class RuleKind(Generic[R, S]):
     reschedules: Callable[[Group[S], Group[S]], bool]
     """(before, after): whether asking for it has moved the moment of its next step, so that it is desired once more."""
     tells: bool
-    """Whether telling people is what it does: its notifications wait for guards, and there are no others."""
+    """True if the kind's purpose is to notify: its notifications wait for guards, and there are no others."""
 
     # What changes it.
     observe: Callable[[R, Group[S], Fact, datetime], Group[S]]
@@ -103,7 +104,7 @@ class RuleKind(Generic[R, S]):
     failed: Callable[[R, Group[S], Action, Outcome, datetime], Group[S]]
     """The action could not be carried out. It is tried again anyhow."""
     said: Callable[[R, Group[S], Action, Outcome], Group[S]]
-    """What the outcome of a done action says besides."""
+    """Fold in the further content of a done action's outcome."""
     reset: Callable[[R, Group[S]], Group[S]]
     """Forget what was only rehearsed: the rule has left the mode DryRun."""
     without_dates: Callable[[S], object]
@@ -142,26 +143,26 @@ class RuleKind(Generic[R, S]):
 
 
 def nothing(*_: Any) -> tuple[Any, ...]:
-    """It has nothing to say."""
+    """Empty tuple, whatever the arguments."""
     return ()
 
 
 def none(*_: Any) -> None:
-    """There is none."""
+    """None, whatever the arguments."""
 
 
 def no(*_: Any) -> bool:
-    """It does not."""
+    """False, whatever the arguments."""
     return False
 
 
 def yes(*_: Any) -> bool:
-    """It does."""
+    """True, whatever the arguments."""
     return True
 
 
 def no_targets(*_: Any) -> frozenset[str]:
-    """It subscribes to nothing."""
+    """Empty set: the group subscribes to no target."""
     return frozenset()
 
 
@@ -186,7 +187,7 @@ def whole_state(state: object) -> object:
 
 
 def not_asked(_rule: Any, group: Group, _since: datetime) -> tuple[Group, Missing]:
-    """It has no judgement of its own."""
+    """Default of `asked`: no judgement of its own, so no look is missing."""
     return group, ()
 
 

@@ -21,7 +21,7 @@ EntryId: TypeAlias = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class StoredShape:
-    """How a stored value is made up: where its entries are, and by what they are known."""
+    """Shape of a stored value: its fields or entries, and the identity of an entry."""
 
     name: str = ""
     """Of the class; empty: no class of its own."""

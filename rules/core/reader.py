@@ -1,4 +1,5 @@
-"""What the reader of facts knows of its own hearing. Windows depend on it, so it is a part of what is decided from."""
+"""Continuity and clock skew of the process that reads facts. Windows depend on it, so it is part of a
+decision's input."""
 
 from __future__ import annotations
 
@@ -8,12 +9,12 @@ from datetime import datetime, timedelta
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """Who reads the facts that are decided on."""
+    """Process that reads the facts, as far as decisions depend on it."""
 
     listening_since: datetime | None = None
     """Since when it has heard the bus without a break; None: always, as in rehearsals."""
     skew_seconds: float = 0
-    """By so much, at most, may the clocks differ by which facts are dated and by which is decided."""
+    """Largest difference in seconds between the clock that dates facts and the one that decides."""
 
     @property
     def skew(self) -> timedelta:

@@ -1,4 +1,4 @@
-"""Why something is done, or is not: one word for machines, one sentence for people."""
+"""Reasons why an action is asked for, or not: one word for machines, one sentence for people."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class Because(StrEnum):
-    """Why an action is asked for."""
+    """Reason why an action is asked for."""
 
     PRIMARY_UNHEALTHY = "PrimaryUnhealthy"
     PRIMARY_HEALTHY = "PrimaryHealthy"
@@ -36,7 +36,7 @@ class Because(StrEnum):
 
 
 class Held(StrEnum):
-    """Why nothing is done although something may have to be."""
+    """Reason why nothing is done although an action may be necessary."""
 
     NO_HEALTHY_SECONDARY = "NoHealthySecondary"
     UNKNOWN_PRIMARY = "UnknownPrimary"

@@ -1,4 +1,4 @@
-"""What a person can do about a hold, in one sentence for each reason."""
+"""Remedy of each hold, for people: one sentence for each reason."""
 
 from __future__ import annotations
 

@@ -21,15 +21,15 @@ def first_of(*moments: datetime | None) -> datetime | None:
 
 @dataclass(frozen=True, slots=True)
 class Stopwatch:
-    """How long something has been bad: it waits while the status is Unknown, and while it recovers."""
+    """Stopwatch of continuous badness: paused while the status is Unknown or recovering."""
 
     since: datetime
-    """When it began; moved on by the time that it waited."""
+    """Start, moved on by the time for which it was paused."""
     seen: datetime
-    """When the bad status began that it runs by."""
+    """Start of the bad status during which it runs."""
     waiting_since: datetime | None = None
     healthy_since: datetime | None = None
-    """It is good again, though not yet for recoverySeconds."""
+    """Start of the current recovery, shorter than recoverySeconds so far; None: not healthy."""
 
 
 def advanced(
@@ -66,5 +66,5 @@ def _running(clock: Stopwatch | None, since: datetime) -> Stopwatch:
 
 
 def runs(clock: Stopwatch | None) -> bool:
-    """Whether the clock is running."""
+    """True if the clock is running: not None and not paused."""
     return clock is not None and clock.waiting_since is None

@@ -1,4 +1,4 @@
-"""When members change by themselves, and when their windows are over: what time alone will do.
+"""Deadlines of members and ends of their windows: the changes that time alone will make.
 
 Most decisions concern one member of many and ask for the moments of all, so they are kept with each member.
 """
@@ -20,25 +20,26 @@ from rules.rulefile.model import Rule
 SILENT = timedelta(hours=1)
 """A signal that is stale for so long, while another one of its target speaks, is forgotten."""
 SILENT_BAD = timedelta(days=1)
-"""Where the target is considered unhealthy: silence is no recovery, and maybe it is the silent one that said so."""
+"""Time after which a silent signal is forgotten where the target is settled as unhealthy: silence is no recovery, and
+the silent signal may be the one that reported the failure."""
 
 
 class Deadlines(NamedTuple):
-    """What is to come of one member, as its rule and the reader of its facts are now."""
+    """Deadlines of one member under the current rule and reader."""
 
     rule: Rule
     reader: Reader
     deadline: datetime | None
-    """When it changes by itself."""
+    """Next time at which the member changes without a new fact; None: never."""
     window_end: datetime | None
-    """When its window is over, proven or not; None: it has none that runs."""
+    """End of its running window, proven or not; None: no window runs."""
     unheard: bool
-    """Whether a source has been silent for too long: maybe it only did not get through."""
+    """True if a source has been silent for too long: its messages may merely not have arrived."""
 
 
 def deadlines(member: Member, rule: Rule, reader: Reader) -> Deadlines:
     """Give what is to come of a member; kept with it, so that it is computed once."""
-    found: Deadlines | None = getattr(member, "kept", None)  # as `kept` does, which costs as much again
+    found: Deadlines | None = getattr(member, "kept", None)
     if found is None or found.rule is not rule or (found.reader is not reader and found.reader != reader):
         end = window_end(member, rule)
         unheard = False
@@ -50,19 +51,19 @@ def deadlines(member: Member, rule: Rule, reader: Reader) -> Deadlines:
 
 
 class Outlook(NamedTuple):
-    """What is to come of several members."""
+    """Earliest deadlines of several members."""
 
     members: Mapping[str, Member]
     """All of the group: with others it is another outlook."""
     deadline: datetime | None
-    """When the first of them changes by itself."""
+    """Earliest time at which a member changes without a new fact; None: never."""
     window_end: datetime | None
-    """When the first of their windows is over, proven or not."""
+    """Earliest end of a running window, proven or not; None: no window runs."""
     unheard: bool
-    """Whether a source of one of them has been silent for too long."""
+    """True if a source of one of the members has been silent for too long."""
 
     def is_quiet(self, now: datetime) -> bool:
-        """Whether all of that is still to come."""
+        """True if every deadline and window end is later than `now`."""
         return (self.deadline is None or self.deadline > now) and (self.window_end is None or self.window_end > now)
 
 
@@ -95,7 +96,8 @@ def deadline(member: Member, rule: Rule, reader: Reader = ALWAYS) -> datetime | 
 
 
 def is_unproven(member: Member, rule: Rule, end: datetime, now: datetime) -> bool:
-    """Whether the member's window was over by now, at `end`, and nothing has shown since that it lasts."""
+    """True if the member's window ended at `end`, not after `now`, and no observation from then or later confirms its
+    status."""
     return end <= now and not is_proven(member, rule, end)
 
 
@@ -108,7 +110,7 @@ def window_end(member: Member, rule: Rule) -> datetime | None:
 
 
 def is_proven(member: Member, rule: Rule, end: datetime) -> bool:
-    """Whether the member was seen as its window says at its end or later."""
+    """True if an observation at `end` or later confirms the status that the member's window leads to."""
     return member.window is not None and proven(member, rule, end, healthy=member.window.healthy)
 
 
@@ -120,7 +122,8 @@ def runs_out(member: Member, rule: Rule, end: datetime, reader: Reader) -> datet
 
 
 def forgotten_at(member: Member, name: str, rule: Rule) -> datetime | None:
-    """When this signal is forgotten; None: not unless something changes. One that the rule names is never."""
+    """Time at which this signal is forgotten; None: not unless something changes. Signals that the rule names are never
+    forgotten."""
     signal = member.signals[name]
     if signal.stale_at is None or rule.signals is not None:
         return None

@@ -47,7 +47,7 @@ class DecisionInput:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What follows from the facts."""
+    """Result of deciding on facts: the new group, actions and facts to publish, and the hold."""
 
     group: Group
     actions: tuple[Action, ...] = ()
@@ -61,14 +61,9 @@ class Decision:
     lacks: tuple[Lack, ...] = ()
     """The looks that it waits for: their sources are to be asked, and it is decided again when they come."""
     seen: DecisionInput | None = field(default=None, compare=False, repr=False)
-    """What it was decided from."""
+    """Input of the decision, for the audit record."""
     news: bool = field(default=True, compare=False, repr=False)
-    """Whether it changed more than the dates of what was seen (news.py)."""
-
-    @property
-    def next_deadline(self) -> datetime | None:
-        """When to decide again although nothing was heard."""
-        return self.group.next_deadline
+    """True if it changed more than the dates of observations (news.py)."""
 
 
 def decide(
@@ -163,8 +158,8 @@ def _asked(
 
 
 CASCADE_MAX = 2 * STEPS_MAX
-"""How many actions may follow from one another within one step of a dry run before it is an error of ours: all steps of
-a gradual return do where none of them pauses."""
+"""Largest number of actions that may follow from one another in one step of a dry run: all steps of a gradual return
+without pauses. More is a programming error."""
 _COMMANDS: Sequence[type[Fact]] = get_args(AnyCommand)
 FACT_ORDER: Mapping[type[Fact], int] = {
     Observation: 1, Outcome: 2, **dict.fromkeys(_COMMANDS, 3), AcquireRequest: 4, AcquireReply: 5,
@@ -199,7 +194,8 @@ def _within_a_moment(fact: Fact) -> int:
 
 
 def _in_mode(rule: Rule, group: Group) -> Group:
-    """What was only rehearsed has not happened: a rule that is switched to Enforce begins from the current state."""
+    """Apply the rule's current mode: leaving DryRun resets what was only rehearsed, so the rule begins from the real
+    state."""
     if group.mode is rule.mode:
         return group
     if group.mode is Mode.DRY_RUN:
@@ -220,7 +216,8 @@ def _holding(group: Group, desired: DesiredState, now: datetime) -> Holding | No
 
 
 def _has_failed(entry: OutboxEntry) -> bool:
-    """What goes on has not failed: no notification of a hold, and `reactor status` shows how far it is."""
+    """True if the last try failed. An action still in progress has not failed: no notification of a hold, and `reactor
+    status` shows its progress."""
     return bool(entry.failed) and entry.failed.partition(":")[0] not in NON_FAILURES
 
 

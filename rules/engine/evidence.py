@@ -26,11 +26,12 @@ ASK_AGAIN, ASK_AGAIN_MAX = timedelta(seconds=1), timedelta(seconds=30)
 """Requests to look again are stored nowhere: so often are they sent while the answer is missing; after a tenth of the
 time that it has been missing for, once that is longer."""
 TOGETHER = timedelta(seconds=5)
-"""What an act rests on has to be seen within so long of each other: else half of it may be over. No less than two looks
-take that fail slowly (a probe of a cluster tries for two seconds): executors ask for fresher ones before they write."""
+"""Longest distance in time between the observations an act rests on: beyond it, part of the evidence may be outdated.
+At least two slow failing looks long (a cluster probe tries for two seconds). Executors ask for fresher ones before they
+write."""
 OUTDATED_AFTER = timedelta(seconds=5)
-"""What was let go by a guard so long after it was seen is looked at again. Executors ask after one second themselves;
-this holds where there is none, and spares a guard's grant."""
+"""Age of evidence from which an act that a guard has granted is checked again. Executors check after one second
+themselves; this applies where there is no executor, and saves a guard's grant."""
 SILENT_AFTER = timedelta(seconds=2)
 """A source that has not answered for so long is told of."""
 MEMBERS_MAX = 16
@@ -80,7 +81,7 @@ def present(
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """Who has asked until now, for looks from when the act is due; silence counts no sooner than at `not_before`."""
+    """Context of a request for looks: asked since the act was `due`; silence counts no earlier than `not_before`."""
 
     now: datetime
     reader: Reader
@@ -103,10 +104,10 @@ def outdated(
 
 @dataclass(frozen=True, slots=True)
 class Confirmation:
-    """Whether an action that was asked for is wanted still."""
+    """Answer to an executor's question whether an action is still wanted."""
 
     wanted: bool | None
-    """None: the looks are missing that would tell."""
+    """None: observations that would decide it are missing (`lacks`)."""
     detail: str = ""
     lacks: tuple[Lack, ...] = ()
 
@@ -244,7 +245,7 @@ def silent(missing: Sequence[Lack], now: datetime) -> tuple[Held, str] | None:
 
 
 def _proven_at(rule: Rule, act: PlannedAction, group: Group, shared_group: Group | None) -> datetime | None:
-    """When the oldest of the looks was made that the act rests on; None: they count until they are stale."""
+    """Time of the oldest observation that the act rests on; None: its evidence is valid until it is stale."""
     found = []
     for need in act.needs:
         member = _member(need, group, shared_group)

@@ -51,7 +51,7 @@ ten thousand groups ask has 2.6 MB, where a NATS server takes 1 MB in one messag
 BYTES_MAX = 256 << 20  # what a million requests would have: more is no group, and is not unpacked
 
 
-def dump(group: Group) -> bytes:
+def dump_group(group: Group) -> bytes:
     """Give the group as JSON, compressed where it is large."""
     body = _json(group)
     if group.later is not None:
@@ -59,7 +59,7 @@ def dump(group: Group) -> bytes:
     return body if len(body) < LARGE else zlib.compress(body, 1)
 
 
-def load(body: bytes) -> Group:
+def load_group(body: bytes) -> Group:
     """Read a group back. Raises Malformed where it is none, or of a newer version."""
     text = unpacked(body)
     group = _read(text)

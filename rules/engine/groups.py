@@ -42,7 +42,8 @@ from rules.rulefile.model import Rule
 from rules.rulefile.targets import matches
 
 ALARMS_MIN = 1000
-"""So many alarms, and twice as many as there are groups, are kept before those are forgotten that count no more."""
+"""Smallest number of alarms kept before outdated ones are dropped; the limit is twice the number of groups if that is
+more."""
 _NONE: frozenset[str] = frozenset()
 
 
@@ -66,7 +67,7 @@ class GroupStore:
         self._lacking: set[RuleObject] = set()
         """Groups that wait for a look."""
         self.reader = ALWAYS
-        """Who reads the facts, as it is now; a live process sets it, a rehearsal does not."""
+        """Current reader of the facts; set by a live process, left as it is by a rehearsal."""
         self._seen: dict[str, tuple[Rule, Rule]] = {}
         """By name, each rule as it was loaded, and with what clocks differ by: the same one for all of its groups."""
         self.dropped: set[RuleObject] = set()
@@ -121,7 +122,7 @@ class GroupStore:
                 self._keep(updated(group, members=members, next_deadline=min(group.next_deadline or now, now)))
 
     def next_alarm(self) -> datetime | None:
-        """When `ring` has something to do."""
+        """Time of the next alarm for `ring`; None: no alarm is set."""
         while self._alarms:
             at, key = self._alarms[0]
             group = self._groups.get(key)
@@ -131,7 +132,8 @@ class GroupStore:
         return None
 
     def gains(self, facts: Iterable[Fact]) -> bool:
-        """Whether a group is to listen to more targets by these facts: what was said of them before is wanted."""
+        """True if one of `facts` subscribes a group to more targets, so that earlier observations of these must be
+        replayed."""
         return any(
             (key in self._groups or self._may_open(rule, key[1], fact)) and self._watching.gained(key, fact)
             for fact in facts
@@ -176,10 +178,21 @@ class GroupStore:
             due[heapq.heappop(self._alarms)[1]] = []
         return self._decide_all(due, now, 0)
 
+    def confirmed_by(self, rule: str, object_: str) -> frozenset[RuleObject]:
+        """The groups by which `confirm` answers: the one that asked for it, and what its rule knows together."""
+        key = self._owner(rule, object_)
+        shared = self._kind_of(key).shared_object if rule in self._routing.rules else None
+        return frozenset({key} if shared is None else {key, (rule, shared)})
+
+    def _owner(self, rule: str, object_: str) -> RuleObject:
+        """The group that asks for actions on this object."""
+        known = self._routing.rules.get(rule)
+        return (rule, object_ if known is None else kind_of(known).owner(known, object_))
+
     def confirm(self, rule: str, object_: str, action: str, since: datetime, now: datetime) -> Confirmation:
         """Say whether an action is wanted still, by what was seen at `since` or later."""
         known = self._rule(rule) if rule in self._routing.rules else None
-        key = (rule, kind_of(known).owner(known, object_)) if known is not None else (rule, object_)
+        key = self._owner(rule, object_)
         group = self._groups.get(key)
         if known is None or group is None:
             return Confirmation(wanted=False, detail=f"no rule here decides for {object_}")

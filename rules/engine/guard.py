@@ -30,7 +30,7 @@ from rules.rulefile.model import Rule
 
 @dataclass(frozen=True, slots=True)
 class GuardDecision:
-    """What may be done of a desired state."""
+    """Result of the guards: the part of a desired state that may be carried out."""
 
     group: Group
     """With what was asked of guards and people."""
@@ -39,7 +39,7 @@ class GuardDecision:
     emits: tuple[Fact, ...] = ()
     """Acquire requests."""
     outdated: bool = False
-    """It may be done, and has to be looked at again first: the grant is kept meanwhile."""
+    """True if the acts are granted but their evidence is too old: it is checked again first, and the grant is kept."""
 
 
 def guard(
@@ -103,12 +103,13 @@ def _never(rule: Rule, group: Group, desired: DesiredState) -> tuple[Held, str] 
 
 
 def _asked_back(desired: DesiredState) -> tuple[PlannedAction, ...]:
-    """What a pause does not stop: it is for what the reactor does of itself, and keeps no person from undoing that."""
+    """Acts that a pause lets through: steps back to safety that a person asked for, so that a person can always undo
+    what the reactor did."""
     return tuple(act for act in desired.acts if act.safe and act.by_hand)
 
 
 def _asking(group: Group, desired: DesiredState) -> tuple[PlannedAction, ...]:
-    """What needs a grant: all that begins something, is no step back to safety, and is not on its way."""
+    """Acts that need a grant: those that begin something, are no step back to safety, and are not in flight."""
     acts = [act for act in desired.acts if not act.safe and not act.follows and not _on_its_way(group, act)]
     if desired.notice is not None:
         acts.append(PlannedAction(Notify, {"message": desired.notice.status}, desired.because, desired.detail))

@@ -50,13 +50,13 @@ def new_group(rule: Rule, object_: str) -> Group:
 
 
 def is_kept(group: Group) -> bool:
-    """Whether a group is stored although no rule matches it: what it has done is in place, and must stay known."""
+    """True if a group is stored although no rule matches it: its changes are in place and must stay known."""
     kind = next((one for one in kinds().values() if one.state is type(group.state)), None)
     return kind is not None and kind.keeps(group)
 
 
 def is_of(rule: Rule, group: Group) -> bool:
-    """Whether the group is one of this rule's kind: a rule file may give the name of a rule to one of another kind."""
+    """True if the group is of this rule's kind: a new rule of another kind may reuse the name."""
     return type(group.state) is kind_of(rule).state
 
 

@@ -1,7 +1,7 @@
-"""Whether a decision has changed more than the dates at which things were seen.
+"""Check that a decision changed more than the dates of observations.
 
-What a source says again moves dates on and nothing else. The stream of facts has it anyway, so that a group which has
-only heard such words can be stored later.
+A repeated observation only moves dates on. The stream of facts has these too, so a group that received nothing else can
+be stored later.
 """
 
 from __future__ import annotations
@@ -18,10 +18,8 @@ _rest = attrgetter(*(field.name for field in fields(Group) if field.name not in 
 
 
 def is_news(before: Group | None, after: Group, without_dates: Callable[[Any], object]) -> bool:
-    """Whether what people are shown, or what is decided by, is another; `before` None: the group was not known.
-
-    `without_dates`: gives what of the kind's state is more than when things were seen.
-    """
+    """True if the shown state, or anything a decision depends on, has changed; `before` None: the group is new.
+    `without_dates`: gives the kind's state without the dates of observations."""
     if before is None or before.members.keys() != after.members.keys() or _rest(before) != _rest(after):
         return True
     if before.state is not after.state and without_dates(before.state) != without_dates(after.state):

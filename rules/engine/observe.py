@@ -19,14 +19,14 @@ from rules.rulefile.model import Rule
 RETRY_FIRST = timedelta(seconds=5)
 RETRY_MAX = timedelta(minutes=5)
 RETRY_AWAY = timedelta(seconds=1.5)
-"""Where the API server does not answer. What is wanted is to be done within five seconds once it is back, and most of
-these are left for the rest."""
+"""Delay before the next try while the API server does not answer. An action has to be done within five seconds of its
+return; the rest of these is for the action itself."""
 RETRY_REFUSED = timedelta(seconds=3.5)
-"""Where the API server, or a proxy before it, refuses: a storm of such answers ends as an outage does, and what is
-wanted is to be done within five seconds of its end."""
+"""Delay before the next try while the API server, or a proxy before it, refuses. A storm of refusals ends like an
+outage, and the action has to be done within five seconds of its end."""
 TRIES_ALIKE = 68
-"""So many refusals are followed by the same wait, some four minutes of them. What is refused for longer is tried less
-and less often: each try costs the server up to three requests."""
+"""Number of refusals that are followed by the same delay: about four minutes. After that the delay doubles each time:
+each try costs the server up to three requests."""
 _AWAY = "ApiUnavailable"
 _REFUSED = frozenset({"Forbidden", "RouteNotFound", "Conflict", "Invalid"})
 """Answers 401 and 403, 404, 409, and the others of 4xx that are no sign of load."""
@@ -62,11 +62,6 @@ def observe_all(rule: Rule, group: Group, facts: Iterable[Fact], now: datetime, 
 
 def _is_open(members: Mapping[str, Member]) -> TypeGuard[_Draft]:
     return isinstance(members, _Draft) and not hasattr(members, "is_over")
-
-
-def observe(rule: Rule, group: Group, fact: Fact, now: datetime) -> Group:
-    """Give the group with one fact folded in."""
-    return observe_all(rule, group, (fact,), now)
 
 
 def folded(rule: Rule, group: Group, fact: Fact, now: datetime, reader: Reader = ALWAYS) -> Group:
@@ -146,7 +141,7 @@ def _outcome(rule: Rule, group: Group, fact: Outcome, now: datetime) -> Group:
 
 
 def _retry_after(fact: Outcome, tries: int) -> timedelta:
-    """How long to wait after this failure, the `tries`-th of the action that counts."""
+    """Delay before the next try after the `tries`-th failure of the current action."""
     if fact.reason == _AWAY:
         return RETRY_AWAY
     if fact.reason not in _REFUSED:

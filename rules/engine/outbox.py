@@ -64,12 +64,12 @@ def _action(rule: Rule, group: Group, act: PlannedAction, now: datetime) -> Acti
 
 
 def same(action: Action, act: PlannedAction) -> bool:
-    """Whether the action does what the act wants."""
+    """True if the action has the type and all fields of the planned act."""
     return type(action) is act.action_type and all(getattr(action, name) == value for name, value in act.fields.items())
 
 
 def on_its_way(group: Group, act: PlannedAction) -> bool:
-    """Whether just this was asked for, and its outcome is not known."""
+    """True if an equal action is in the outbox: asked for, outcome unknown."""
     return any(
         entry.action.concurrency_key == act.concurrency_key and same(entry.action, act) for entry in group.outbox
     )
@@ -83,7 +83,7 @@ def _in_flight(group: Group, key: str) -> OutboxEntry | None:
 
 
 def _with(group: Group, flying: OutboxEntry, *, wanted: bool, at: datetime) -> Group:
-    """What is owed, with this one wanted or not; one that is wanted again is published again at once."""
+    """The group with this outbox entry's `wanted` changed; an entry that is wanted again is published again at `at`."""
     if flying.wanted is wanted:
         return group
     return replace(group, outbox=(*_without(group, flying), replace(flying, wanted=wanted, retry_at=at)))

@@ -1,4 +1,4 @@
-"""Who has paused which rules: kept for groups that appear later, stored like a group so that a restart forgets none."""
+"""Pauses by rule: kept for groups that appear later, and stored like a group so that they survive a restart."""
 
 from __future__ import annotations
 

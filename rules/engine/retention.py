@@ -1,4 +1,4 @@
-"""What of the groups that were stored still counts: rule files change, stored groups stay."""
+"""Validity of stored groups after the rule files have changed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ AT_ONCE = datetime.min.replace(tzinfo=UTC)
 
 
 def covers(rule: Rule, object_: str) -> bool:
-    """Whether the rule, as it is written now, still matches this thing."""
+    """True if the rule, as it is written now, still matches the object."""
     return kind_of(rule).selects(rule, object_)
 
 

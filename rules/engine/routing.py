@@ -1,4 +1,4 @@
-"""Which groups a fact concerns, from the rules alone.
+"""Addresses of facts: the groups that a fact concerns, found from the rules alone.
 
 An address is a rule and a scope: the thing itself where the rule names it, else the neighbourhood (`cluster/namespace`)
 in which its things are found. All groups of an address live in one partition, so their facts are in one order. Its home
@@ -35,7 +35,7 @@ from rules.rulefile.targets import matches
 Address = tuple[str, str]
 """Rule and scope."""
 Home = tuple[str, str]
-"""What a partition is computed from: a rule and a scope, or a scope that several rules share."""
+"""Key from which a partition is computed: a rule and a scope, or a scope that several rules share."""
 ScopeOf = Callable[[Path], str | None]
 PATHS_MAX = 65_536
 """Cached targets: for so many, which rules they concern is not computed again."""
@@ -159,18 +159,19 @@ class Routing:
                     yield name, scope_of(rule, object_)
 
     def is_passed_over(self, rule: Rule, fact: Fact) -> bool:
-        """Whether a fact says nothing to a rule because another rule makes something else of it: `is_taken`."""
+        """True if the rule ignores the fact because another rule makes observations from it: `is_taken`."""
         return isinstance(fact, Observation) and self.is_taken(rule, fact.target, fact.signal)
 
     def is_taken(self, rule: Rule, target: str, signal: str) -> bool:
-        """Whether another rule makes something of this signal of the target by which this rule goes instead."""
+        """True if another rule consumes this signal of the target and publishes an observation that this rule uses in
+        its place."""
         if not kind_of(rule).passes_over(rule):
             return False
         found = self._taken(tuple(target.split("/")))
         return any(signal in signals and matches(match, target) for match, signals in found)
 
     def stands(self, name: str, cluster: str) -> bool:
-        """Whether what a rule of this name has said of a cluster counts by the rules as they are now."""
+        """True if an earlier statement of the rule `name` about a cluster is still valid under the current rules."""
         rule = self.rules.get(name)
         return rule is not None and kind_of(rule).stands(rule, cluster)
 
@@ -179,7 +180,7 @@ class Routing:
         return name, scope_of(rule, kind_of(rule).owner(rule, object_))
 
     def everywhere(self, fact: Fact) -> bool:
-        """Whether it concerns groups of which only their partitions know."""
+        """True if the fact concerns groups that only their partitions know."""
         if isinstance(fact, Pause | Resume):
             return True
         rule = self.rules.get(fact.rule) if isinstance(fact, Command) else None

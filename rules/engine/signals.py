@@ -56,12 +56,13 @@ def unknown_from(member: Member, rule: Rule, at: datetime) -> datetime | None:
 
 
 def is_bad(rule: Rule, status: Health) -> bool:
-    """Whether this counts as bad for the rule."""
+    """True if the rule considers this status bad: Unhealthy, or Unknown with `treatUnknownAs: Unhealthy`."""
     return status is Health.UNHEALTHY or (status is Health.UNKNOWN and rule.treat_unknown_as is UnknownAs.UNHEALTHY)
 
 
 def goes_on(last: Signal, new: Signal) -> bool:
-    """Whether the status was the same without a break between these two. Histories do not say: then it was."""
+    """True if the status lasted without a break from `last` to `new`; assumed where the source does not report since
+    when."""
     if (last.status_before or last.status) is not new.status:
         return False
     if new.since is None:
@@ -119,7 +120,7 @@ def unhealthy(member: Member, rule: Rule) -> list[Signal]:
 
 
 def bridged(member: Member, rule: Rule, last: Signal, new: Signal) -> bool:
-    """Whether another signal was Unhealthy all the time in which no look of this one is known."""
+    """True if another signal was Unhealthy during the whole gap between `last` and `new`."""
     others = (one for one in counting(member, rule) if one is not new and one.status is Health.UNHEALTHY)
     return any(last.proves(one.begun) and one.proves(new.begun) for one in others)
 
@@ -128,11 +129,11 @@ def proven(
     member: Member, rule: Rule, moment: datetime, *, healthy: bool, signals: int = 1,
     names: Sequence[str] | None = None, unknown: bool = False, seen: datetime | None = None,
 ) -> bool:  # fmt: skip
-    """Whether so many signals have seen the member like this at this moment or later, by looks that ended at `seen` or
+    """True if at least `signals` signals confirm the status at `moment` or later, by looks that ended at `seen` or
     later.
 
-    For bad, any do. For healthy, those that were Unhealthy in this episode have to be among them. `unknown`: that
-    Unknown is bad, whatever the rule takes it for.
+    For bad, any signals count. For healthy, all that were Unhealthy in this episode have to be among them. `unknown`:
+    Unknown counts as bad, whatever the rule says.
     """
 
     def proves(one: Signal) -> bool:
@@ -161,8 +162,8 @@ def silence_proven(member: Member, rule: Rule, moment: datetime, reader: Reader)
 
 
 def proofs(member: Member, rule: Rule, *, healthy: bool, unknown: bool = False) -> list[datetime]:
-    """When the looks ended by which the signals prove that the member is like this, but for signals that do until they
-    are stale."""
+    """End times of the looks by which signals prove that the member is healthy or bad, without the signals that prove
+    it until they are stale."""
     saying = _saying(member, rule, None, healthy=healthy, unknown=unknown)
     return [one.seen_until for one in saying if one.seen_until is not None]
 

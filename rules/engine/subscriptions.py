@@ -1,4 +1,4 @@
-"""Which groups listen to which targets, for kinds whose groups learn them as their things change."""
+"""Targets that each group subscribes to, for kinds whose groups learn their targets from inventory."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rules.engine.routing import Routing
 RuleObject = tuple[str, str]
 """Rule and object."""
 HEARD_MAX = 100_000
-"""How many targets' last observations are kept for groups that may still appear."""
+"""Largest number of targets whose last observations are kept for groups that may still appear."""
 
 
 class Subscriptions:
@@ -24,7 +24,8 @@ class Subscriptions:
         self._targets: dict[RuleObject, frozenset[str]] = {}
         self._heard: dict[str, dict[str, Observation]] = {}
         self._may_gain = any(kind_of(rule).subscribing for rule in routing.rules.values())
-        """Whether a group may come to listen to more; else what was heard before is not needed: 1.5 kB a target."""
+        """True if a group may subscribe to more targets; otherwise earlier observations (1.5 kB a target)
+        are not kept."""
 
     def heard(self, fact: Observation) -> list[RuleObject]:
         """Keep what was said, and give the groups that listen to it."""
@@ -54,7 +55,7 @@ class Subscriptions:
             self._watchers[target].discard(key)
 
     def earlier(self, key: RuleObject, fact: Fact) -> list[Observation]:
-        """What was observed of targets that the group has (again) while it did not listen to them."""
+        """Earlier observations of the targets that this fact subscribes the group to."""
         return [one for target in sorted(self.gained(key, fact)) for one in self._heard.get(target, {}).values()]
 
     def gained(self, key: RuleObject, fact: Fact) -> frozenset[str]:

@@ -1,7 +1,7 @@
-"""Whether what is measured goes on: a status counts from when on it has been seen without a gap.
+"""Continuity of what is measured: a status counts from the time since which it has been seen without a gap.
 
-What a source did not see while it did not look may have ended and begun again. Then the window, and an act that is
-still to come, begin again; and go on from before as soon as a source reports that saw it all the time.
+While a source does not look, the status may have ended and begun again. Then the window, and an act that is still to
+come, begin again; a source that reports having seen it all the time moves them back.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from rules.rulefile.model import Rule
 
 
 def window_length(rule: Rule, *, healthy: bool) -> timedelta:
-    """How long a member has to be seen so."""
+    """Time for which a member has to be healthy, or bad, before it is settled so."""
     return rule.window(rule.recovery_seconds if healthy else rule.toleration_seconds)
 
 
@@ -32,7 +32,8 @@ def lengthened(member: Member, rule: Rule) -> Member:
 
 
 def is_broken(member: Member, last: Signal, new: Signal) -> bool:
-    """Whether a source that says since when it has looked leaves a time in which the status may have been another."""
+    """True if the source reports since when it has looked, and leaves a gap in which the status may have
+    been another."""
     before = last.status_before or last.status
     asked = new.status if before is not Health.UNKNOWN or member.status is not Health.UNKNOWN else Health.UNKNOWN
     return new.since is not None and before is asked and not goes_on(last, new)
@@ -90,5 +91,5 @@ def followed(member: Member, before: Member, rule: Rule, at: datetime) -> Member
 
 
 def _waited(member: Member) -> bool:
-    """Whether it is Unknown, and was shown to be Unhealthy up to the moment from which on it is."""
+    """True if the member is Unknown, and was shown to be Unhealthy up to the moment at which that began."""
     return member.status is Health.UNKNOWN and member.covered_until is not None and member.covered_until >= member.since

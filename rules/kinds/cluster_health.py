@@ -1,4 +1,4 @@
-"""Whether a cluster is ready: how a reading is read, how the answer is damped, when silence is no answer any more.
+"""Readiness of a cluster: reading of its health endpoints, damping of the answer, and the age at which it is Unknown.
 
 The rules are Karmada's (pkg/controllers/status/cluster_status_controller.go, cluster_condition_cache.go and
 pkg/controllers/cluster/cluster_controller.go), with its three words said as ours: Ready True is Healthy, False is
@@ -15,12 +15,12 @@ OK, NOT_FOUND, REFUSED_FROM = 200, 404, 400
 
 
 class HealthReading(NamedTuple):
-    """What one look at an API server's health endpoints says."""
+    """Result of one look at an API server's health endpoints."""
 
     online: bool
-    """It was reached."""
+    """True if it was reached."""
     healthy: bool
-    """It says that it is ready."""
+    """True if it reports that it is ready."""
 
 
 class HealthSample(NamedTuple):

@@ -1,4 +1,4 @@
-"""What a group asks of the guards that it shares with others: said, said again while it matters, and given back.
+"""Acquire requests of a group to the guards that it shares with others: sent, renewed while wanted, and given back.
 
 A guard is asked once those before it have granted; while it denies, their slots are given back. A grant is good for
 what is done in one step: what the group wants after that is requested again, and keeps its slot meanwhile. Messages may
@@ -108,7 +108,7 @@ def _given_back(group: Group, guards: Mapping[str, Guards], *, tells: bool) -> t
 
 
 def _has(guards: Guards) -> bool:
-    """Whether it gives away what others wait for."""
+    """True if the guard gives out slots or tokens, which others wait for."""
     return holds_slots(guards) or spends(guards)
 
 
@@ -144,8 +144,8 @@ def on_reply(group: Group, fact: AcquireReply, now: datetime) -> Group:
 
 
 def _in_flight(group: Group, *, tells: bool) -> bool:
-    """Whether anything that was done is without an outcome; a word to people about it does not count, unless that is
-    what the rule does."""
+    """True if an action is without an outcome. Notifications about it do not count, unless the rule's kind is to notify
+    (`tells`)."""
     return any(entry.wanted and (tells or not isinstance(entry.action, Notify)) for entry in group.outbox)
 
 

@@ -71,7 +71,7 @@ def answered(
 
 
 def _gate(guards: Guards, peers: PeerHealth) -> HoldReason | None:
-    """Why no group may act, not even those that were admitted and have not acted yet."""
+    """Reason why no group may act, not even admitted ones that have not acted yet; None: they may."""
     if (reason := widespread(guards, peers)) is not None:
         return reason
     if rate(guards, peers) == 0:
@@ -87,7 +87,7 @@ def _refusal(
     bucket: RateBucket,
     waiting: int,
 ) -> HoldReason | None:
-    """Why it is not this one's turn yet."""
+    """Reason why this request has to wait; None: it may be granted."""
     most = guards.max_concurrent
     if most is not None and not request.slot and len(flying) >= most:
         who = ", ".join(f"{one.rule} on {one.object}" for one in flying[:3])

@@ -17,7 +17,7 @@ from rules.core.reasons import Held
 from rules.core.values import replace
 
 REJECTED_MAX = 16
-"""How many plans that were rejected a group remembers: the newest ones."""
+"""Largest number of rejected plans that a group remembers: the newest ones."""
 
 
 def approval(
@@ -59,7 +59,8 @@ def approval(
 
 
 def asked_anew(before: Group, after: Group) -> bool:
-    """Whether a person is asked for something else than before: it has to be shown, or the yes is to what was."""
+    """True if the group asks a person for another plan than before: it has to be shown again, and an earlier approval
+    does not count for it."""
     asked, asks = (group.grants.request if group.grants is not None else None for group in (before, after))
     return asks is not None and (asked is None or asked.desired != asks.desired)
 
@@ -73,14 +74,19 @@ def dropped(group: Group) -> Group:
 
 
 def hear(group: Group, fact: Approve) -> Group:
-    """Fold a yes in. One that is older than the request, or names another one, was meant for that."""
+    """Fold a yes in. One that is older than the request, or names another one, was meant for that.
+
+    A later yes that names the plan takes the place of the one before, which may be worth nothing any more.
+    """
     grants = group.grants
     request = grants.request if grants is not None else None
-    if grants is None or request is None or request.approved_at is not None or fact.observed_at < request.asked_at:
+    if grants is None or request is None or fact.observed_at < request.asked_at:
         return group
     if fact.request not in ("", request.desired):
         return group
     named = fact.request == request.desired
+    if request.approved_at is not None and not (named and fact.observed_at > request.approved_at):
+        return group
     if any(no.desired == request.desired and no.since > fact.observed_at for no in grants.rejected):
         return group
     yes = replace(request, approved_at=fact.observed_at, named=named, by=fact.who, reason=fact.reason)
@@ -120,7 +126,7 @@ def in_short(acts: Sequence[PlannedAction]) -> str:
 
 
 def _what(act: PlannedAction) -> str:
-    """What a person has to see before saying yes: numbers and places, not how it is carried out."""
+    """Description of an act for approval: object, numbers and places, without technical fields."""
     shown = ("weights", "clusters", "from_", "purge_mode", "zone", "step", "taints")
     words = [told(name.rstrip("_"), act.fields[name]) for name in shown if act.fields.get(name)]
     return " ".join(filter(None, [act.object, *words]))

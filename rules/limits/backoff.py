@@ -1,13 +1,14 @@
-"""Who fails again soon after the return waits longer: so many times the wait, up to a maximum, forgotten in time."""
+"""Backoff of the return: each failure soon after a return multiplies the wait, up to a maximum, and is forgotten in
+time."""
 
 from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from rules.rulefile.failback_policy import RecoveryBackoff
+from rules.rulefile.recovery_backoff import RecoveryBackoff
 
 BASE_SECONDS = 10.0
-"""What is multiplied where recoverySeconds is 0."""
+"""Seconds that are multiplied where recoverySeconds is 0."""
 FAILURES_MAX = 64
 
 
@@ -18,11 +19,12 @@ def longer(backoff: RecoveryBackoff, base: float, failures: int, *, least: float
 
 
 def failures_with(backoff: RecoveryBackoff, failures: int, returned_at: datetime | None, at: datetime) -> int:
-    """How often who returned then has failed again, with the failure at this moment."""
+    """Number of failures in a row soon after a return, with the one at `at`; 0 if it is later than `resetSeconds` after
+    the return."""
     soon = returned_at is not None and at - returned_at <= timedelta(seconds=backoff.reset_seconds)
     return min(failures + 1, FAILURES_MAX) if soon else 0
 
 
 def times(failures: int) -> str:
-    """How often, in words."""
+    """Count in words: "once", "3 times"."""
     return "once" if failures == 1 else f"{failures} times"

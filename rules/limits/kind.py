@@ -77,4 +77,4 @@ KIND: RuleKind[LimiterRule, LimiterState] = RuleKind(
     forget=unchanged,
     as_it_counts=unchanged,
 )
-"""What the engine asks of a limit."""
+"""Registration of limits as a rule kind."""

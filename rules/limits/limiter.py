@@ -57,7 +57,7 @@ class LimiterRule(Rule):
         self._guarded = frozenset(self.guarded)
 
     def is_peer(self, target: str) -> bool:
-        """Whether it counts this target."""
+        """True if the target is one of the peers that the guard counts."""
         known = self._is_peer.get(target)
         if known is None:
             if len(self._is_peer) >= PEERS_MAX:
@@ -67,12 +67,12 @@ class LimiterRule(Rule):
         return known
 
     def is_asked_by(self, rule: str) -> bool:
-        """Whether this rule's groups ask it."""
+        """True if this rule's groups ask the guard."""
         return rule in self._guarded
 
     @property
     def default_peers(self) -> tuple[str, ...]:
-        """It has no guards, it is one."""
+        """Empty: a limiter is a guard and has none itself."""
         return ()
 
     @property
@@ -104,7 +104,7 @@ def objects(rule: LimiterRule, fact: Fact) -> Iterable[str]:
 
 
 def covers(_rule: LimiterRule, object_: str) -> bool:
-    """Whether the guard has this group."""
+    """True for the limiter's only group, `*`."""
     return object_ == "*"
 
 
@@ -156,7 +156,8 @@ def peer_health(rule: LimiterRule, group: LimiterGroup) -> PeerHealth:
 
 
 def _listed(state: LimiterState) -> Callable[[str], bool]:
-    """Who is not forgotten, however silent: what the inventory says exists is Unknown, and counts as bad."""
+    """Predicate of peers that are kept, however silent: the inventory lists them, so they are Unknown and
+    count as bad."""
     return lambda target: target in state.listed and state.listed[target].exists
 
 

@@ -1,8 +1,8 @@
-"""Which limits hold for a rule, and the actors that keep those which several groups share.
+"""Guards that apply to a rule, and the limiters that keep those which several groups share.
 
-An actor's name is `@` and the guard's: `rule.<rule>` for a rule's own guards, `guard.<name>` for those of a file,
-`evictions` and `clusters` for the defaults, `quorum.<source>`. Rules in DryRun have actors of their own, with
-`~dry-run`: a rehearsal takes no turn away from what really happens.
+A limiter's name is `@` and the guard's: `rule.<rule>` for a rule's own guards, `guard.<name>` for those of a file,
+`evictions` and `clusters` for the defaults, `quorum.<source>`. Rules in DryRun have limiters of their own, with
+`~dry-run`: a rehearsal takes no grant from a rule that acts.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class RuleGuards:
     """All that limits one rule."""
 
     own: tuple[Guards, ...]
-    """Whose windows, cooldown and approval each group of the rule checks by itself."""
+    """Guards whose windows, cooldown and approval each group of the rule checks by itself."""
     shared: Mapping[str, Guards]
     """The guards that its groups ask, by name, in the order in which they ask them, the same for all rules: first those
     that only count peers, since they give nothing away, then slots, and last tokens, which are spent when given."""
@@ -102,10 +102,10 @@ def _budget(name: str, guards: Guards, rules: Sequence[Rule]) -> LimiterRule:
 
 
 def holds_slots(guards: Guards) -> bool:
-    """Whether it lets only so many act at one time."""
+    """True if the guard limits the number of groups that act at one time."""
     return guards.max_concurrent is not None
 
 
 def spends(guards: Guards) -> bool:
-    """Whether it gives out tokens."""
+    """True if the guard gives out tokens."""
     return guards.rate_per_second is not None or guards.disruption is not None

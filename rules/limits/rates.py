@@ -30,7 +30,7 @@ def amount(share: int | str, total: int, rounding: Rounding) -> int:
 
 @dataclass(frozen=True, slots=True)
 class PeerHealth:
-    """How the peers are."""
+    """Peers selected by a guard: `total`, and `bad` = Unhealthy or Unknown."""
 
     total: int
     bad: int
@@ -61,7 +61,7 @@ def widespread(guards: Guards, peers: PeerHealth) -> tuple[Held, str] | None:
 
 
 class DisruptionBudget(StrEnum):
-    """How much of the peers is bad, in the words of the Kubernetes node lifecycle controller."""
+    """Share of bad peers, in the words of the Kubernetes node lifecycle controller."""
 
     NORMAL = "Normal"
     PARTIAL = "PartialDisruption"
@@ -96,7 +96,7 @@ class RateBucket:
 
     tokens: float = 1
     at: datetime | None = None
-    """When there were so many; None: it is full."""
+    """Time at which `tokens` was computed; None: the bucket is full."""
 
     def filled(self, rate: float | None, now: datetime) -> RateBucket:
         """Give it as it is now, having filled at this rate since; None: at once."""

@@ -1,4 +1,4 @@
-"""What a guard remembers of the groups that it limits."""
+"""State of a limiter: its queue, tokens and peers."""
 
 from __future__ import annotations
 
@@ -14,36 +14,36 @@ from rules.core.values import replace
 
 @dataclass(frozen=True, slots=True)
 class QueuedRequest:
-    """What one group has asked a guard for, and the answer."""
+    """A group's acquire request in the queue of a limiter, with the answer."""
 
     IDENTITY: ClassVar = ("rule", "object")
     rule: str
     object: str
     generation: int
     since: datetime
-    """When it took its place in the queue."""
+    """Time at which it took its place in the queue."""
     said_at: datetime
-    """When the group last said so."""
+    """Time of the newest acquire request received for it."""
     wanted: bool = True
     """False: given back. Remembered for a while, so that a late word does not revive it."""
     slot: bool = False
-    """It counts as in flight: from its first grant until it is given back."""
+    """True while it counts as in flight: from its first grant until it is given back."""
     paid: bool = False
-    """It has had its token."""
+    """True once it has spent its token."""
     granted: bool = False
     reason: str = ""
-    """Why not."""
+    """Reason why it is not granted; empty: granted."""
     detail: str = ""
 
     @property
     def key(self) -> tuple[str, str]:
-        """Whose request it is: rule and object."""
+        """Rule and object of the request."""
         return self.rule, self.object
 
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """What the inventory last said of a peer."""
+    """Last inventory of a peer."""
 
     exists: bool
     observed_at: datetime

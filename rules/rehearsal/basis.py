@@ -1,4 +1,4 @@
-"""What an act rests on, as the audit keeps it: each target's window, and the looks from its end or later."""
+"""Evidence of an act, as the audit keeps it: each target's window, and the observations from its end or later."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rules.engine.decide import Decision
 from rules.rulefile.targets import encode_segment
 
 TARGETS_MAX = 50
-"""How many targets are kept of one act."""
+"""Largest number of targets that are kept for one act."""
 SMALL = 16
 """Of a group with more members only those that count as bad are kept."""
 

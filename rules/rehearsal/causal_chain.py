@@ -1,10 +1,11 @@
-"""Why something was done, from the audit."""
+"""Causal chain of an action, read from the audit."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import takewhile
 from typing import Any
 
 from bus.messages import DecisionRecord, Health, Observation, Outcome
@@ -12,7 +13,7 @@ from rules.core.desired import told
 from rules.core.reasons import sentence
 
 LINES_MAX = 50
-"""How many changes of one target are shown: the last ones."""
+"""Largest number of changes of one target that are shown: the last ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +28,7 @@ class CausalChain:
     write: tuple[str, ...]
     outcomes: tuple[str, ...]
     evidence: tuple[Mapping[str, Any], ...] = ()
-    """What it rests on, by target: the window, and the looks from its end or later."""
+    """Evidence by target: the window, and the observations from its end or later."""
     records: tuple[DecisionRecord, ...] = field(repr=False, default=())
 
 
@@ -65,7 +66,8 @@ def _asked(records: Iterable[DecisionRecord]) -> Iterator[tuple[DecisionRecord, 
 
 
 def _changes(seen: Iterable[Observation], targets: set[str], until: datetime) -> list[str]:
-    """What was said of these targets until then: only what differs from what the same signal said before."""
+    """Changes of these targets up to `until`: observations that differ from the one before of the same signal, the last
+    LINES_MAX."""
     last: dict[tuple[str, str], Health] = {}
     lines = []
     for one in sorted(seen, key=lambda said: said.observed_at):
@@ -91,7 +93,7 @@ def _windows(members: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _guards(record: DecisionRecord, records: Sequence[DecisionRecord]) -> Iterator[str]:
-    """What guards said before, and the holds that prevented actions since the last one."""
+    """Answers of guards and people before the decision, and the holds since the last action."""
     before = record.before or {}
     leave = before.get("grants") or {}
     for guard, asked in sorted((leave.get("asked") or {}).items()):
@@ -100,7 +102,8 @@ def _guards(record: DecisionRecord, records: Sequence[DecisionRecord]) -> Iterat
     request = leave.get("request")
     if request and request.get("approved_at"):
         yield f"approved by {request['by']} at {_short(request['approved_at'])}: {request['reason']}"
-    mine = [one for one in records if one.object == record.object and one.decided_at < record.decided_at]
+    # By their order: what was known grows by steps of one moment, too, where an approval is followed by a fresh look.
+    mine = [one for one in takewhile(lambda one: one is not record, records) if one.object == record.object]
     last_act = max((one.decided_at for one in mine if one.actions), default=None)
     mine = [one for one in mine if last_act is None or one.decided_at >= last_act]
     # What an approval took back is in what was known before it only, and the action may come later than that.

@@ -21,14 +21,14 @@ from rules.rehearsal.basis import evidence
 
 
 class Match(StrEnum):
-    """What became of a record."""
+    """Result of replaying a record."""
 
     SAME = "Same"
     DIFFERENT = "Different"
     OTHER_RULE = "OtherRule"
     """The rule is another one than then, or is no more: nothing is proven."""
     COMMAND = "Command"
-    """It is a person's word, which was given and not decided: its result has records of its own."""
+    """The record is a person's command, which was given and not decided: its result has records of its own."""
     UNREADABLE = "Unreadable"
     """The record holds no state, or one that this version cannot read."""
 

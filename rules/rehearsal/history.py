@@ -38,7 +38,6 @@ from rules.rehearsal.timeline import at, second
 from rules.rulefile.findings import sentence
 from rules.rulefile.targets import BadTarget, check_target
 
-LINES_MAX = 5_000_000
 _KINDS = ("observe", "inventory", "command", "outcome", "silence")
 Told = TypeVar("Told", bound=BaseModel)
 _COMMANDS: dict[str, type[AnyCommand]] = {
@@ -54,7 +53,7 @@ _INVENTORY: dict[str, type[Inventory]] = {
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """What a file of events says."""
+    """Events of a history file."""
 
     events: list[tuple[float, Fact]]
     """In the order in which they are heard; those of one instant in the order of the file."""
@@ -62,7 +61,7 @@ class History:
     """The second of the last event; the end of a silence is one. 0 of none."""
 
 
-def load(lines: Iterable[str], file: str) -> History:
+def load_history(lines: Iterable[str], file: str) -> History:
     """Read a history. Raises InvalidHistory with every line that cannot be read, up to a hundred."""
     facts: list[tuple[float, Fact]] = []
     silences: list[tuple[float, Silence]] = []
@@ -87,11 +86,6 @@ def load(lines: Iterable[str], file: str) -> History:
     events = with_silences(sorted(facts, key=lambda event: event[0]), silences)
     ends = [when + silence.seconds for when, silence in silences]
     return History(events, max([*(when for when, _ in events), *ends], default=0.0))
-
-
-def read(lines: Iterable[str], file: str) -> list[tuple[float, Fact]]:
-    """Give the events alone."""
-    return load(lines, file).events
 
 
 class _BadLine(Exception):
@@ -191,7 +185,7 @@ def _silence(body: dict[str, Any], second: float) -> Silence:
 
 
 def written(heard: float, fact: Fact) -> str:
-    """Give an event as a line that `read` takes for the same, also where a silence has delayed it.
+    """Give an event as a line that `load_history` reads back as the same, also where a silence has delayed it.
 
     Raises ValueError for what groups say to each other.
     """

@@ -1,4 +1,4 @@
-"""What the Karmada carrier leaves of a workload when an eviction is taken back: a rehearsal has no control plane.
+"""Result of an eviction that the Karmada carrier takes back, in a rehearsal, which has no control plane.
 
 The carrier asks the control plane which copies are Healthy; a rehearsal uses what its history says of them. Where
 that says nothing, the copies stay, as with the carrier. Spread by region is Karmada's own business.
@@ -15,20 +15,20 @@ from rules.kinds.workload.causes import member_of, policy_of
 from rules.kinds.workload.eviction import bound
 from rules.kinds.workload.inventory import CLUSTER_INVENTORY, clusters_of
 from rules.kinds.workload.karmada_room import LeavingCopy, Limits, taken_back
+from rules.kinds.workload.model import Policy, WorkloadFailover
 from rules.kinds.workload.state import UNHEARD, WorkloadGroup
-from rules.rulefile.workload import Policy, WorkloadFailover
 
 LeftCluster = tuple[str, str, str]
 """Rule, object and the cluster that is left."""
 
 
 class RehearsedKarmada:
-    """What it has to remember of a history for that."""
+    """State of the rehearsed carrier: bindings and labels of the workloads in the history."""
 
     def __init__(self, group_store: GroupStore) -> None:
         self._group_store = group_store
         self._before: dict[LeftCluster, tuple[str, ...]] = {}
-        """Where the copies were when a cluster was left."""
+        """Clusters that had copies when a cluster was left."""
         self._labels: dict[str, Mapping[str, str]] = {}
         """Those of each workload: a rule that selects by them has to find them on its copies."""
 

@@ -1,4 +1,4 @@
-"""Which rules an alert would reach, and why it does not reach the others."""
+"""Rules that an alert would reach, and the reasons why it does not reach the others."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from rules.rulefile.targets import MissingLabel, fill
 
 @dataclass(frozen=True, slots=True)
 class AlertReaction:
-    """What a source or a rule says to an alert."""
+    """Answer of a source or a rule to an alert: reached or not, and why."""
 
     name: str
     reaches: bool
@@ -26,11 +26,11 @@ class AlertReaction:
 
 @dataclass(frozen=True, slots=True)
 class AlertReach:
-    """What a source makes of an alert, and which rules receive it."""
+    """Target that a source derives from an alert, and the rules that receive it."""
 
     source: AlertReaction
     target: str | None = None
-    """None: the source says nothing of any."""
+    """None: the source names no target."""
     rules: tuple[AlertReaction, ...] = ()
 
 

@@ -32,7 +32,7 @@ class Silence(MessagePart):
     """`*`: all signals."""
     seconds: Annotated[float, Field(strict=True, ge=0, le=SECONDS_MAX, allow_inf_nan=False)]
     looking: Annotated[bool, Field(strict=True)] = True
-    """Whether the source looks while it is not heard."""
+    """True if the source still looks while its observations are lost."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class Gap:
     last: float
 
     def holds(self, moment: float) -> bool:
-        """Whether this second is in it."""
+        """True if the second `moment` is inside the gap."""
         return self.first <= moment < self.last
 
 

@@ -11,23 +11,25 @@ from bus.messages import Action, Backend, Fact, Hold, Mode, Outcome, Route, Zone
 from rules.engine.decide import Decision
 from rules.engine.groups import GroupStore
 from rules.engine.routing import Routing
-from rules.kinds.quorum.kind import QUORUM, QuorumRule, judge_of
+from rules.kinds.quorum.kind import judge_of
+from rules.kinds.quorum.model import QUORUM, QuorumRule
+from rules.kinds.traffic.model import TrafficFailover
 from rules.kinds.traffic.route_interests import named_ref
 from rules.kinds.traffic.route_state import sum_of
 from rules.rehearsal.karmada_carrier import RehearsedKarmada
 from rules.rehearsal.timeline import START as START
 from rules.rehearsal.timeline import Emitted as Emitted
-from rules.rehearsal.timeline import TimelineEvent as TimelineEvent
 from rules.rehearsal.timeline import at as at
 from rules.rehearsal.timeline import second as second
 from rules.rehearsal.workload_defaults import completed
-from rules.rulefile.model import Rule, TrafficFailover
+from rules.rulefile.model import Rule
 
 if TYPE_CHECKING:
     from rules.rehearsal.given_outcomes import GivenOutcomes
 
 ROUNDS_MAX = 100_000
-"""How often outcomes may lead to new actions within one instant before it is an error of ours."""
+"""Largest number of rounds in which outcomes may lead to new actions within one instant. More is a
+programming error."""
 
 
 def play(
@@ -60,7 +62,8 @@ def play(
 
 
 def _is_a_look(action: Action) -> bool:
-    """Whether it is a round over a complete isolation: in a rehearsal nothing can have come late."""
+    """True for a check of a complete isolation (step Verify, status Done): in a rehearsal no observation can have come
+    late."""
     return isinstance(action, ZoneStep) and (action.step, action.status) == ("Verify", "Done")
 
 
@@ -76,7 +79,7 @@ class Simulator:
         self._quorums: dict[str, datetime | None] = {
             name.removeprefix(QUORUM): None for name in group_store.rules if name.startswith(QUORUM)
         }
-        """When each was last asked."""
+        """Time of the last look of each quorum source; None: none yet."""
 
     def until(self, moment: datetime) -> Iterator[Emitted]:
         """Everything that happens by itself before this moment."""

@@ -1,4 +1,4 @@
-"""What `reactor simulate` prints: one JSON line per action, hold or notification, keys in the contract's order."""
+"""Output of `reactor simulate`: one JSON line per action, hold or notification, keys in the contract's order."""
 
 from __future__ import annotations
 

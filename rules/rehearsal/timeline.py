@@ -5,12 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from bus.messages import Action, Fact, Hold
+from bus.messages import Action, Hold
 
 START = datetime(1970, 1, 1, tzinfo=UTC)
 """Second 0 of every rehearsal."""
-TimelineEvent = tuple[float, Fact | str]
-"""Second, and a fact, or the id of an action with its status as `id status`."""
 
 
 def at(second: float) -> datetime:

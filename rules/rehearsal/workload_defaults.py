@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from bus.messages import Fact, Workload, WorkloadCopy
+from rules.kinds.workload.model import WorkloadFailover
 from rules.rulefile.model import Rule
-from rules.rulefile.workload import WorkloadFailover
 
 
 def completed(history: Iterable[tuple[float, Fact]], rules: Iterable[Rule]) -> list[tuple[float, Fact]]:

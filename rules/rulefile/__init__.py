@@ -1,1 +1,1 @@
-"""The words of the rule file: its models, matchers and target patterns, and the loader that finds every mistake."""
+"""Parts of rule files: YAML, fields, sources, guards, matchers and targets. It names no kind of rules."""

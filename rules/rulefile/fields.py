@@ -32,7 +32,7 @@ YEAR = 366 * 86_400
 Seconds = Annotated[float, Field(ge=0, le=YEAR)]
 """A duration in seconds, at most a year."""
 Period = Annotated[float, Field(ge=0.1, le=86_400)]
-"""How often something is done, in seconds: not more than ten times a second, not less than once a day."""
+"""Period in seconds: not more than ten times a second, not less than once a day."""
 
 
 def _checked(check: Callable[[str], object]) -> AfterValidator:
@@ -54,5 +54,7 @@ Template = Annotated[str, _Path, _Seen, _checked(check_template)]
 
 KubeName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$", min_length=1, max_length=253)]
 ClusterName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$", max_length=253)]
+Short = Annotated[str, StringConstraints(min_length=1, max_length=317)]
+"""A key, kind or group as Kubernetes has them: a prefix and a name."""
 Selector = Annotated[str, StringConstraints(min_length=1, max_length=1024), _checked(parsed)]
 """A Kubernetes label selector."""

@@ -1,4 +1,4 @@
-"""How a validation error becomes a sentence for the author of a rule file."""
+"""Sentences for the author of a rule file, made from validation errors."""
 
 from __future__ import annotations
 

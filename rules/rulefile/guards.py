@@ -39,7 +39,7 @@ class Disruption(Model):
     secondary_rate_per_second: Literal[0] | Rate
     """Instead of ratePerSecond in a partial disruption; 0: nothing is done. With no good peer left, nothing is done."""
     rounding: Rounding = "Up"
-    """How a percentage becomes a count; Up is Kubernetes' own comparison of shares."""
+    """Rounding of a percentage to a count; Up is Kubernetes' own comparison of shares."""
     large_size: Annotated[int, Field(ge=0, le=1_000_000)] = 0
     """A partial disruption of at most so many peers stops everything. Default: it only slows; Kubernetes has 50."""
 
@@ -69,35 +69,35 @@ class BlockedWindow(Model):
     """A time in which nothing starts by itself."""
 
     cron: Annotated[str, StringConstraints(max_length=253), AfterValidator(_cron)]
-    """When it begins: minute, hour, day of month, month, day of week (0 and 7 are Sunday)."""
+    """Start of the window: minute, hour, day of month, month, day of week (0 and 7 are Sunday)."""
     duration_seconds: Annotated[float, Field(ge=1, le=31 * 86_400)]
-    """How long it lasts, in real seconds also when clocks change."""
+    """Length of the window, in real seconds also when clocks change."""
     timezone: Annotated[str, StringConstraints(max_length=64), AfterValidator(_timezone)] = "UTC"
-    """Whose clock the cron expression means: `Europe/Berlin`."""
+    """Time zone of the cron expression: `Europe/Berlin`."""
 
 
 class Approval(Model):
     """A person has to approve each action."""
 
     expire_seconds: Annotated[float, Field(ge=1, le=YEAR)] = 900
-    """How long a request, and the yes to it, is good for."""
+    """The time for which a request, and its approval, is valid."""
 
 
 class Guards(Model):
     """Limits of what rules may do. None of them stops a step back to safety."""
 
     max_concurrent: Annotated[int, Field(ge=1, le=100_000)] | None = None
-    """How many things may be acted upon at one time."""
+    """The number of things that may be acted upon at one time."""
     rate_per_second: Rate | None = None
-    """How many actions may begin, for the whole fleet of reactors. They do not save up: one at a time."""
+    """Actions that may begin per second, for the whole fleet of reactors. They do not save up: one at a time."""
     max_unhealthy: CountOrPercent | None = None
     """With more bad peers than this the rule holds; Unhealthy and Unknown both count, and so does what failed."""
     min_healthy: CountOrPercent | None = None
     """With fewer good peers than this the rule holds."""
     rounding: Rounding | None = None
-    """How a percentage becomes a count. Cluster API rounds down, the node healthcheck operator up: say which."""
+    """Rounding of a percentage to a count. Cluster API rounds down, the node healthcheck operator up: say which."""
     peers: Pattern | None = None
-    """Who is counted. Default: all targets of the kind that the rule acts on."""
+    """Targets that are counted. Default: all targets of the kind that the rule acts on."""
     disruption: Disruption | None = None
     """Slow down or stop while many peers are bad."""
     cooldown_seconds: Seconds = 0
@@ -109,12 +109,12 @@ class Guards(Model):
 
     @property
     def counts_peers(self) -> bool:
-        """Whether the health of the peers has to be known."""
+        """True if the health of the peers has to be known."""
         return self.max_unhealthy is not None or self.min_healthy is not None or self.disruption is not None
 
     @property
     def shared(self) -> bool:
-        """Whether there is a limit that several groups have together."""
+        """True if several groups share one of the limits."""
         return self.max_concurrent is not None or self.rate_per_second is not None or self.counts_peers
 
     @model_validator(mode="after")
@@ -141,7 +141,7 @@ class FileGuard(Guards):
     rules: Annotated[tuple[RulePattern, ...], Field(min_length=1, max_length=1000)]
     """Patterns of the rules' names: `*`, `shop-*`."""
     name: Name | None = None
-    """What holds and reports call it. Default: its patterns."""
+    """The name in holds and reports. Default: its patterns."""
 
     @property
     def label(self) -> str:

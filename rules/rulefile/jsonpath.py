@@ -31,9 +31,9 @@ _COMPARE: dict[str, Callable[[Any, Any], bool]] = {
 
 
 VISITS_MAX = 20_000
-"""So many values a path looks at in one object."""
+"""Largest number of values that a path looks at in one object."""
 TEXT_CHARACTERS = 4096
-"""What is found is read up to here: no label is as long."""
+"""Largest number of characters that are read of a result: no label is as long."""
 
 
 class NoValue(Exception):
@@ -45,7 +45,7 @@ class TooFar(NoValue):
 
 
 class Walk:
-    """What one reading may still look at."""
+    """Budget of values that one reading may still look at."""
 
     def __init__(self) -> None:
         self._left = VISITS_MAX
@@ -89,7 +89,7 @@ class JsonPath:
 
 
 @lru_cache(maxsize=1024)
-def read(text: str) -> JsonPath:
+def read_jsonpath(text: str) -> JsonPath:
     """Read `.replicas`, `{.replicas}` or `{.conditions[?(@.type=="Ready")].status}`. Raises ValueError."""
     inner = text.strip()
     if inner.startswith("{") and inner.endswith("}"):
@@ -124,7 +124,7 @@ def _step(token: re.Match[str]) -> PathStep:
             begin, _, end = given["slice"].partition(":")
             return lambda value, _: iter(_list(value)[int(begin or 0) : int(end) if end else None])
         case _:
-            return _filter(read(given["left"]), given["is"], given["right"])
+            return _filter(read_jsonpath(given["left"]), given["is"], given["right"])
 
 
 def _field(name: str) -> PathStep:

@@ -32,7 +32,7 @@ class Matcher:
     value: str
 
     def matches(self, labels: Mapping[str, str]) -> bool:
-        """Whether the labels have what is asked."""
+        """True if the labels satisfy the matcher."""
         have = labels.get(self.label, "")
         if self.operator in ("=", "!="):
             return (have == self.value) == (self.operator == "=")
@@ -46,7 +46,7 @@ class Matchers:
     all: tuple[Matcher, ...]
 
     def matches(self, labels: Mapping[str, str]) -> bool:
-        """Whether the labels have all that is asked."""
+        """True if the labels satisfy all matchers."""
         return all(matcher.matches(labels) for matcher in self.all)
 
     @classmethod

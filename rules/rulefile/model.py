@@ -1,4 +1,4 @@
-"""What a rule file may say. The contract with users: names, defaults and meaning are fixed.
+"""Model of rule files. The contract with users: names, defaults and meaning are fixed.
 
 Keys are camelCase as in Kubernetes, durations are numbers of seconds and say so in their name.
 """
@@ -6,15 +6,13 @@ Keys are camelCase as in Kubernetes, durations are numbers of seconds and say so
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
 from datetime import timedelta
 from enum import StrEnum
-from typing import Annotated, Literal, NamedTuple, Self
+from typing import Annotated, Self
 
 from pydantic import Field, PrivateAttr, StringConstraints
 
-from bus.messages import LOAD_BALANCERS, LoadBalancerKind, Mode, RouteKind
-from rules.rulefile.failback_policy import FailbackMode, OnDrift, TrafficFailback
+from bus.messages import Mode
 
 # These names are also this module's: the author of a kind finds all that it is made of in one place.
 from rules.rulefile.fields import YEAR as YEAR
@@ -29,37 +27,34 @@ from rules.rulefile.fields import Selector as Selector
 from rules.rulefile.fields import TargetName as TargetName
 from rules.rulefile.fields import Template as Template
 from rules.rulefile.guards import Guards
-from rules.rulefile.route_kinds import service_of
 
 API_VERSION = "reactor/v1"
-RULES_MAX = 1024
-"""How many rules of a route can be named by their index."""
 STEPS_MAX = 100
-"""How many steps a gradual return may have."""
+"""Largest number of steps that follow from one another in a rule."""
 
 
 class UnknownAs(StrEnum):
-    """What Unknown means for a rule."""
+    """Meaning of Unknown for a rule."""
 
     HOLD = "Hold"
     UNHEALTHY = "Unhealthy"
 
 
 class Rule(Model):
-    """What every rule has."""
+    """Keys of every rule."""
 
     name: Name
-    """What logs, status and commands call the rule; unique over all rule files."""
+    """The name in logs, status and commands; unique over all rule files."""
     mode: Mode = Mode.DRY_RUN
     """Enforce acts; DryRun decides, records and publishes what it would do; Off does nothing."""
     signals: tuple[Annotated[str, StringConstraints(min_length=1, max_length=253)], ...] | None = Field(
         default=None, min_length=1
     )
-    """Which signals of a target count; all by default. The worst one decides."""
+    """Signals of a target that count; all by default. The worst one decides."""
     toleration_seconds: Seconds = 0
-    """How long a target must be bad without a break before the rule acts."""
+    """The time for which a target must be bad without a break before the rule acts."""
     recovery_seconds: Seconds = 0
-    """How long a target must be Healthy again before the rule goes back."""
+    """The time for which a target must be Healthy again before the rule goes back."""
     treat_unknown_as: UnknownAs = UnknownAs.HOLD
     """Hold: an open window waits. Unhealthy: Unknown counts as bad."""
     guards: Guards | None = None
@@ -70,7 +65,7 @@ class Rule(Model):
 
     @property
     def skew(self) -> timedelta:
-        """By so much, at most, may the clocks differ by which facts are dated and by which is decided."""
+        """Largest difference between the clock that dates facts and the one that decides."""
         return self._skew
 
     def window(self, seconds: float) -> timedelta:
@@ -88,213 +83,9 @@ class Rule(Model):
     @property
     @abstractmethod
     def default_peers(self) -> tuple[str, ...]:
-        """Whom its guards count unless they say whom: patterns of targets. Without them a limit would limit nothing."""
+        """Default of its guards' `peers`: patterns of targets. Without them a limit would limit nothing."""
 
     @property
     def limited_by_default(self) -> bool:
-        """Whether its groups are limited where no guard says so."""
+        """True if its groups are limited where no guard says so."""
         return False
-
-
-class RouteSelection(Model):
-    """Which route, or with a selector, which routes."""
-
-    cluster: ClusterName | Literal[""] = ""
-    """A cluster of the settings. Required for a route of a cluster, left out with a load balancer."""
-    kind: RouteKind | LoadBalancerKind
-    """Of split.smi-spec.io, the Gateway API, Istio, Traefik, Contour or Consul; Custom, a kind of the settings; or what
-    a load balancer of the settings is: HAProxy, Webhook, Route53, TargetGroups."""
-    custom_kind: Annotated[str, StringConstraints(min_length=1, max_length=253)] | None = None
-    """With Custom: its name among the settings' `routeKinds`."""
-    namespace: KubeName | None = None
-    """Required with a name; with a selector, all namespaces by default. Left out with a load balancer."""
-    name: KubeName | None = None
-    """Of one route; or `selector` instead. Of a load balancer: its name among the settings' `loadBalancers`."""
-    selector: Selector | None = None
-    """Every such route with these labels."""
-    rule: (
-        Annotated[int, Field(ge=0, le=RULES_MAX - 1)]
-        | Annotated[str, StringConstraints(min_length=1, max_length=253)]
-        | None
-    ) = None
-    """Where the route has rules: index or name of the one whose backends move; by default the first with two or more.
-    A VirtualService's http routes are counted first, then its tls and its tcp routes."""
-
-    @property
-    def called(self) -> str:
-        """The kind's own name, also where the settings describe it."""
-        return self.custom_kind or self.kind
-
-    @property
-    def in_cluster(self) -> bool:
-        """Whether it is in a cluster; else it is a load balancer of the settings."""
-        return self.kind not in LOAD_BALANCERS
-
-
-class BackendRule(Model):
-    """One backend of a route, and whose health speaks for it."""
-
-    service: Annotated[str, StringConstraints(min_length=1, max_length=253)]
-    """The Service's name, as in the route; `namespace/name` where it lives in another namespace."""
-    target: Template | None = None
-    """Default: `service/<the route's cluster>/<its namespace>/<service>`. Required with a load balancer."""
-    weight: Annotated[int, Field(ge=0, le=1_000_000)] | None = None
-    """Its share when healthy. Default: the weight remembered from the route, else 1."""
-    tier: Annotated[int, Field(ge=0, le=1000)] = 1
-    """Lower tiers are used first."""
-    treat_unknown_as: Literal["Healthy"] | None = None
-    """Healthy: a secondary whose health is Unknown may get traffic. Use it if its only signal needs traffic."""
-
-
-class Distribution(StrEnum):
-    """How ready secondaries share."""
-
-    EQUAL = "Equal"
-    PROPORTIONAL = "Proportional"
-
-
-class OnAllDown(StrEnum):
-    """What is written when no backend is ready."""
-
-    HOLD = "Hold"
-    PRIMARY = "Primary"
-    SPREAD = "Spread"
-    ZERO = "Zero"
-
-
-class Overflow(Model):
-    """How much a tier that is partly healthy bears, as Envoy's priority levels do."""
-
-    overprovisioning_factor: Annotated[int, Field(ge=100, le=1000)] = 140
-    """In percent: with 140 a tier bears all of the load until less than 72 % of it are healthy."""
-
-
-class FailbackStep(Model):
-    """One step of a gradual return."""
-
-    percent: Annotated[int, Field(gt=0, le=100)]
-    """The primary's share, in percent."""
-    pause_seconds: Seconds
-    """How long this share is kept before the next step."""
-
-
-class Readings(NamedTuple):
-    """How a query reads."""
-
-    range_seconds: float
-    """So far back it looks."""
-    every_seconds: float
-    """The time between two readings; 0: not known."""
-
-
-class TrafficFailover(Rule):
-    """Moves the weights of a route when backends fail."""
-
-    kind: Literal["TrafficFailover"]
-    route: RouteSelection
-    """The route whose weights this rule moves, or the routes that it selects."""
-    primary: Annotated[str, StringConstraints(max_length=253)] | None = None
-    """Default: the annotation failover.linkerd.io/primary-service, else the first backend."""
-    backends: tuple[BackendRule, ...] | None = Field(default=None, min_length=1, max_length=64)
-    """Default: read from the route."""
-    distribution: Distribution = Distribution.EQUAL
-    """How ready secondaries share: each weight 1, or each its own `weight`."""
-    on_all_down: OnAllDown = OnAllDown.HOLD
-    """With no backend ready. Hold: write nothing. Primary: all to it. Spread: all share. Zero: TrafficSplit, and Custom
-    where the settings allow it."""
-    steps: tuple[FailbackStep, ...] = Field(default=(), max_length=STEPS_MAX)
-    """Gradual return to the primary; empty: at once."""
-    overflow: Overflow | None = None
-    """A tier that is partly healthy keeps what it bears, and the rest spills to the next: tiers in order, the primary a
-    tier of its own before tier 1. By the `healthyPercent` of targets, else 100 or 0 by their status. Not together with
-    `steps` or Trial."""
-    failback: TrafficFailback = TrafficFailback()
-    """When and how traffic returns to the primary."""
-    on_drift: OnDrift = OnDrift.RESTORE
-    """Another writer changed the weights. Restore: put them right. Hold: leave them until `releaseTraffic`."""
-    _readings: Mapping[str, Readings] = PrivateAttr(default_factory=dict)
-    _of_objects: dict[str, TrafficFailover] | None = PrivateAttr(default=None)
-
-    @property
-    def default_peers(self) -> tuple[str, ...]:
-        """All services."""
-        return ("service/**",)
-
-    def model_post_init(self, _context: object) -> None:
-        """Note whether its backends have placeholders for names of the route."""
-        texts = [text for one in self.backends or () for text in (one.service, one.target)] + [self.primary]
-        if self.route.selector is not None and any("{" in text for text in texts if text):
-            self._of_objects = {}
-
-    def by_services(self) -> TrafficFailover:
-        """Give the rule with the Services of the hosts that it names, as a VirtualService has them."""
-        kind, namespace = self.route.kind, self.route.namespace
-        if namespace is None or self.route.name is None:
-            return self  # each route of a selector has a namespace of its own
-        primary = service_of(kind, namespace, self.primary) if self.primary is not None else None
-        backends = self.backends and tuple(
-            one.model_copy(update={"service": service_of(kind, namespace, one.service)}) for one in self.backends
-        )
-        same = (primary, backends) == (self.primary, self.backends)
-        return self if same else self.model_copy(update={"primary": primary, "backends": backends})
-
-    @property
-    def templated(self) -> bool:
-        """Whether its backends have placeholders for names of the route."""
-        return self._of_objects is not None
-
-    @property
-    def of_objects(self) -> dict[str, TrafficFailover]:
-        """The rule with the names of each route filled in; a cache."""
-        return self._of_objects if self._of_objects is not None else {}
-
-    def seen_with(self, skew: timedelta) -> Self:
-        """The same, for each route too: what was filled in for other clocks does not count."""
-        rule = super().seen_with(skew)
-        if rule is not self and rule.templated:
-            rule._of_objects = {}  # noqa: SLF001 - its own
-        return rule
-
-    def plain(self) -> TrafficFailover:
-        """The same, with nothing left to fill."""
-        self._of_objects = None
-        return self
-
-    @property
-    def readings(self) -> Mapping[str, Readings]:
-        """How the sources of its signals read, by signal; those of queries only."""
-        return self._readings
-
-    def reading(self, readings: Mapping[str, Readings]) -> TrafficFailover:
-        """Give the rule as it is loaded beside its sources."""
-        rule = self.model_copy()
-        rule._readings = dict(readings)  # noqa: SLF001 - its own
-        return rule
-
-    @property
-    def own_way_back(self) -> bool:
-        """Whether the way back goes otherwise than by the window of all signals."""
-        way = self.failback
-        return way.mode is not FailbackMode.AUTOMATIC or way.signals is not None
-
-    @property
-    def backs_off(self) -> bool:
-        """Whether who fails again has to wait longer."""
-        way = self.failback
-        written = "backoff" in way.model_fields_set
-        return self.recovery_seconds > 0 or way.mode is FailbackMode.TRIAL or written
-
-
-class Notification(Rule):
-    """Tells people, and does nothing else."""
-
-    kind: Literal["Notification"]
-    match: Pattern
-    """The targets that people are told of, as a pattern."""
-    message: Annotated[str, StringConstraints(min_length=1, max_length=2048)] = "{target} is {status} since {since}"
-    """`{target}`, `{status}`, `{since}`, `{detail}` and the observation's labels."""
-
-    @property
-    def default_peers(self) -> tuple[str, ...]:
-        """The targets of which it tells."""
-        return (self.match,)

@@ -1,4 +1,4 @@
-"""Whether two texts with places in them could mean one thing: patterns and templates of targets, label selectors.
+"""Overlap of two texts with placeholders: patterns and templates of targets, label selectors.
 
 All answers are "could": a set of characters is taken for any character, so a no is sure and a yes is not.
 """
@@ -19,13 +19,13 @@ _TOKEN = re.compile(r"\*|\?|\[[^\]]+\]|.", re.DOTALL)
 
 
 def is_plain(text: str) -> bool:
-    """Whether it names one target."""
+    """True if it names one target: it has no wildcard or placeholder."""
     return not _WILD.intersection(text)
 
 
 @lru_cache(maxsize=65_536)
 def may_overlap(one: str, other: str) -> bool:
-    """Whether some target fits both. Each is a target, a pattern, or a template whose `{label}` may be any text."""
+    """True if some target fits both. Each is a target, a pattern, or a template whose `{label}` may be any text."""
     if is_plain(one) and is_plain(other):
         return one == other
     ours, theirs = (_PLACE.sub("*", text).split("/") for text in (one, other))
@@ -43,7 +43,7 @@ def _characters_meet(one: str, other: str) -> bool:
 
 
 def _meet(one: Sequence[T], other: Sequence[T], many: T, same: Callable[[T, T], bool]) -> bool:
-    """Whether some sequence fits both, where `many` matches any number of anything."""
+    """True if some sequence fits both, where `many` matches any number of anything."""
     above: list[bool] = []
     for row in range(len(one) + 1):
         here = [False] * (len(other) + 1)
@@ -60,7 +60,7 @@ def _meet(one: Sequence[T], other: Sequence[T], many: T, same: Callable[[T, T], 
 
 
 def could_select_both(one: Iterable[ParsedRequirement], other: Iterable[ParsedRequirement]) -> bool:
-    """Whether some labels satisfy all requirements of both selectors."""
+    """True if some labels satisfy all requirements of both selectors."""
     by_key: dict[str, list[ParsedRequirement]] = {}
     for requirement in (*one, *other):
         by_key.setdefault(requirement[0], []).append(requirement)
@@ -68,7 +68,7 @@ def could_select_both(one: Iterable[ParsedRequirement], other: Iterable[ParsedRe
 
 
 def _satisfiable(requirements: Sequence[ParsedRequirement]) -> bool:
-    """Whether one value, or none, can satisfy all of these, which have one key."""
+    """True if one value, or none, can satisfy all of these requirements, which have one key."""
     operators = {operator for _, operator, _ in requirements}
     if "absent" in operators:
         return not operators & {"in", "exists"}

@@ -1,4 +1,4 @@
-"""How far back a PromQL expression looks, and whether it can say anything without traffic. Read, not evaluated."""
+"""Range of a PromQL expression, and whether it has a result without traffic. Read, not evaluated."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ def range_seconds(query: str) -> float:
 
 
 def is_ratio_of_rates(query: str) -> bool:
-    """Whether it divides what depends on requests by what does: 0/0 where there are none."""
+    """True if it divides a rate by a rate: 0/0 where there are no requests."""
     over, slash, under = _bare(query).partition("/")
     return bool(slash and _RATE.search(over) and _RATE.search(under))
 
 
 def reads_a_rate(query: str) -> bool:
-    """Whether it has a rate of a counter, which is 0 or no series at all once nothing is counted."""
+    """True if it has a rate of a counter, which is 0 or no series at all once nothing is counted."""
     return _RATE.search(_bare(query)) is not None

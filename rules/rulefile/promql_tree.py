@@ -1,4 +1,4 @@
-"""What a PromQL expression says, read by the parser of GreptimeDB (promql-parser): the one importer of it.
+"""Labels of a PromQL expression, read by the parser of GreptimeDB (promql-parser): the one importer of it.
 
 It reads what Prometheus 3 reads. It is asked only what is certain: whether the text can be read, and which labels a
 series of the result can have.
@@ -27,7 +27,7 @@ class Labels:
     all_but: bool = False
 
     def may_have(self, name: str) -> bool:
-        """Whether a series can have this label."""
+        """True if a series can have this label."""
         return (name in self.names) is not self.all_but
 
     def with_(self, names: Iterable[str]) -> Labels:
@@ -50,7 +50,7 @@ class Query:
     """An expression that was read."""
 
     problem: str = ""
-    """Why it cannot be read; empty: it can."""
+    """Reason why it cannot be read; empty: it can."""
     function: str = ""
     """The function that is not known, where that is the problem: another version may have it."""
     labels: Labels = ANY
@@ -67,7 +67,7 @@ _ODD_OFFSET = re.compile(r"(?:\boffset\b|@)\s*[-+]?\s*(?:inf|nan)\b", re.IGNOREC
 
 
 @lru_cache(maxsize=4096)
-def read(text: str) -> Query:
+def read_promql(text: str) -> Query:
     """Read an expression. One that is larger than people write is not looked at, and has no findings."""
     bare = _TEXT.sub(" x ", text)
     if len(_PART.findall(bare)) > PARTS_MAX:

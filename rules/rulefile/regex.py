@@ -28,6 +28,6 @@ def compiled(pattern: str) -> re2._Regexp[str]:
 
 
 def full_match(pattern: str, text: str) -> bool:
-    """Whether the expression matches the whole text, whatever that holds. Raises BadExpression."""
+    """True if the expression matches the whole text, whatever characters it has. Raises BadExpression."""
     # RE2 reads UTF-8, which has no lone surrogates; JSON has.
     return compiled(pattern).fullmatch(text.encode("utf-8", "replace").decode()) is not None

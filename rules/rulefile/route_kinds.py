@@ -20,7 +20,7 @@ PATH = re.compile(r"[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*")
 
 @dataclass(frozen=True, slots=True)
 class RouteFormat:
-    """Where a kind of route lives, and how it is read and written. Fields are named by dotted paths."""
+    """Format of a kind of route: its API, and how it is read and written. Fields are named by dotted paths."""
 
     group: str
     """API group."""
@@ -28,8 +28,8 @@ class RouteFormat:
     versions: tuple[str, ...]
     """Those that we can read, the one that we like best first."""
     backends: tuple[str, ...]
-    """Where weighted lists are: `spec.backends`, or with rules `spec.rules[*].backendRefs`. Rules of several$
-    lists count on from one list to the next."""
+    """Paths of the weighted lists: `spec.backends`, or with rules `spec.rules[*].backendRefs`. Rules of several lists
+    count on from one list to the next."""
     name: str = "name"
     """In a backend: the Service's name."""
     namespace: str = ""
@@ -39,25 +39,25 @@ class RouteFormat:
     rule_name: str = ""
     """In a rule: its name; empty: rules have none, and are found by index."""
     default_weight: int | None = None
-    """What a weight means that is not there; None: it has to be there."""
+    """Weight of a backend without one; None: it must have one."""
     sum_to: int = 0
-    """What the weights of a list have to add up to; 0: their ratio counts."""
+    """Sum that the weights of a list must have; 0: their ratio counts."""
     all_zero: bool = False
-    """Whether all weights zero is an answer that the data plane can bear."""
+    """True if the data plane accepts that all weights are zero."""
     even_at_zero: bool = False
-    """Whether all weights zero, or none given, means equal shares."""
+    """True if all weights zero, or none given, means equal shares."""
     decimals: bool = False
-    """Whether weights may be fractions."""
+    """True if weights may be fractions."""
     hosts: bool = False
-    """Whether names are hosts: `name`, or `name.namespace.svc.cluster.local`."""
+    """True if names are hosts: `name`, or `name.namespace.svc.cluster.local`."""
     own_name: bool = False
-    """Whether a backend without a name is the Service of the route's own name."""
+    """True if a backend without a name is the Service of the route's own name."""
     only: tuple[tuple[str, tuple[object, ...]], ...] = ()
-    """Which entries of the list are backends: those whose fields have one of these values; None: it is not there."""
+    """Entries of the list that are backends: those whose fields have one of these values; None: it is not there."""
 
     @property
     def has_rules(self) -> bool:
-        """Whether a route of this kind has rules, each with backends of its own."""
+        """True if a route of this kind has rules, each with backends of its own."""
         return any(EVERY in path for path in self.backends)
 
 

@@ -1,4 +1,4 @@
-"""What all rule files say together."""
+"""Rules, sources and guards of all rule files together."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rules.rulefile.sources import LoadedSource
 
 @dataclass(frozen=True, slots=True)
 class RuleSet:
-    """What all rule files say together."""
+    """Content of all rule files together."""
 
     rules: tuple[Rule, ...] = ()
     sources: tuple[LoadedSource, ...] = ()

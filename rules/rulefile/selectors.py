@@ -18,7 +18,7 @@ class BadSelector(ValueError):
 
 
 def matches(selector: str, labels: Mapping[str, str]) -> bool:
-    """Whether the labels are selected. Raises BadSelector."""
+    """True if the selector matches the labels. Raises BadSelector."""
     return all(holds(requirement, labels) for requirement in parsed(selector))
 
 
@@ -54,7 +54,7 @@ def _requirement(text: str, selector: str) -> ParsedRequirement:
 
 
 def holds(requirement: ParsedRequirement, labels: Mapping[str, str]) -> bool:
-    """Whether labels satisfy one requirement."""
+    """True if labels satisfy one requirement."""
     key, operator, values = requirement
     if operator == "in":
         return labels.get(key) in values

@@ -1,4 +1,4 @@
-"""Where health comes from: what a rule file may say about sources."""
+"""Sources of health: their keys in a rule file."""
 
 from __future__ import annotations
 
@@ -65,21 +65,21 @@ TARGETS_OF_ALERTS_MAX = 5000
 OBJECTS_MAX = 100_000
 """The same where each target is an object of a cluster."""
 ALERTS_MAX = 100_000
-"""How many alerts one source of alerts may have, as many as one post: some 2.5 kB of memory each with few labels."""
+"""Largest number of alerts of one source of alerts, as many as one post: some 2.5 kB of memory each with few labels."""
 AlertsMax = Annotated[int, Field(ge=1, le=10_000_000)]
 TargetsMax = Annotated[int, Field(ge=1, le=1_000_000)]
 PromQL = Annotated[str, StringConstraints(min_length=1, max_length=16_384)]
 
 
 class Source(Model):
-    """What every source has."""
+    """Keys of every source."""
 
     name: Name
     """The name of the source. Unique in all files."""
     target: Template
     """The target that it observes; `{label}` takes a label. A missing label is a counted error, never an empty part."""
     signal: Annotated[str, StringConstraints(min_length=1, max_length=253), AfterValidator(all_seen)] | None = None
-    """Which opinion this is. Default: the source's name."""
+    """The signal: one of several opinions about the target. Default: the source's name."""
     refresh_seconds: Annotated[float, Field(ge=1, le=3600)] = 30
     """An unchanged status is said again at least this often."""
     stale_seconds: Annotated[float, Field(ge=1, le=86_400)] = 90
@@ -99,11 +99,11 @@ class Probe(Source):
     every_seconds: Period = 10
     """Seconds between two tries."""
     timeout_seconds: Annotated[float, Field(ge=0.01, le=300)] = TIMEOUT_SECONDS
-    """When a try has failed; at most everySeconds. Default: 2, or everySeconds where that is less."""
+    """Time limit of a try; at most everySeconds. Default: 2, or everySeconds where that is less."""
     failure_threshold: Threshold = 3
-    """How many tries in a row must fail before the target is Unhealthy."""
+    """The number of tries in a row that must fail before the target is Unhealthy."""
     success_threshold: Threshold = 1
-    """How many in a row must succeed before it is Healthy."""
+    """The number of tries in a row that must succeed before it is Healthy."""
 
     @model_validator(mode="before")
     @classmethod
@@ -155,7 +155,7 @@ class GrpcProbe(Probe):
     service: Annotated[str, StringConstraints(max_length=253)] = ""
     """The service to ask for. Empty: the whole server."""
     tls: bool = False
-    """Whether the connection is encrypted by TLS."""
+    """`true`: the connection is encrypted by TLS."""
 
 
 class EndpointsWatch(Source):
@@ -163,7 +163,7 @@ class EndpointsWatch(Source):
 
     kind: Literal["EndpointsWatch"]
     cluster: ClusterName
-    """Whose API server is asked: a name under `clusters` in the settings."""
+    """The cluster whose API server is asked: a name under `clusters` in the settings."""
     namespace: KubeName | None = None
     """All namespaces by default."""
     selector: Selector | None = None
@@ -181,13 +181,13 @@ class ClusterProbe(Source):
 
     kind: Literal["ClusterProbe"]
     cluster: ClusterName
-    """Whose API server is asked: a name under `clusters` in the settings."""
+    """The cluster whose API server is asked: a name under `clusters` in the settings."""
     every_seconds: Period = 10
     """A reading that fails has been tried four times within two seconds."""
     failure_seconds: Seconds = 30
-    """How long readings must fail before a cluster that was Healthy is so no more."""
+    """The time for which readings must fail before a cluster that was Healthy is so no more."""
     success_seconds: Seconds = 30
-    """How long they must succeed before it is Healthy again."""
+    """The time for which they must succeed before it is Healthy again."""
     target: Template = "cluster/{cluster}"
     """The target of the cluster; `{cluster}` is replaced."""
 
@@ -197,11 +197,11 @@ class LeaseWatch(Source):
 
     kind: Literal["LeaseWatch"]
     cluster: ClusterName
-    """Where the Leases are: for Karmada its control plane."""
+    """The cluster with the Leases: for Karmada its control plane."""
     namespace: KubeName = "karmada-cluster"
-    """Whose Leases are heartbeats."""
+    """The namespace whose Leases are heartbeats."""
     monitor_seconds: Period = 5
-    """How often silence is looked for."""
+    """Seconds between two checks for silent Leases."""
     grace_seconds: Annotated[float, Field(ge=1, le=86_400)] = 40
     """Unknown after more than so long without a renewal."""
     startup_grace_seconds: Annotated[float, Field(ge=1, le=86_400)] = 60
@@ -227,7 +227,7 @@ class CustomKind(Model):
 
 
 class HealthScript(Model):
-    """How health is judged instead of by the built-in rules; one of the two."""
+    """Judgement of health instead of the built-in rules; one of the two."""
 
     lua: Annotated[str, StringConstraints(min_length=1, max_length=65_536)] | None = None
     """A Karmada script: the function `InterpretHealth(observedObj)` gives true or false."""
@@ -240,7 +240,7 @@ class WorkloadWatch(Source):
 
     kind: Literal["WorkloadWatch"]
     cluster: ClusterName
-    """Whose API server is asked: a name under `clusters` in the settings."""
+    """The cluster whose API server is asked: a name under `clusters` in the settings."""
     namespace: KubeName | None = None
     """All namespaces by default."""
     kinds: Annotated[tuple[BuiltInKind | CustomKind, ...], Field(min_length=1, max_length=64)] = (
@@ -262,7 +262,7 @@ class NodeWatch(Source):
 
     kind: Literal["NodeWatch"]
     cluster: ClusterName
-    """Whose API server is asked: a name under `clusters` in the settings."""
+    """The cluster whose API server is asked: a name under `clusters` in the settings."""
     zone_label: Annotated[
         str, StringConstraints(pattern=r"^([a-z0-9.-]+/)?[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$", max_length=317)
     ] = "topology.kubernetes.io/zone"
@@ -278,14 +278,14 @@ class Quorum(Source):
 
     kind: Literal["Quorum"]
     members: Pattern
-    """Which targets are its members."""
+    """Targets that are its members."""
     unhealthy_at: CountOrPercent
     """Unhealthy when so many members are: a count, or a percentage of those that are known. Unknown where members that
     are Unknown could make it so."""
     min_members: Annotated[int, Field(ge=1, le=1_000_000)] = 1
     """Unknown while fewer members are known."""
     rounding: Rounding | None = None
-    """How a percentage becomes a count, never less than 1; must be written for a percentage."""
+    """Rounding of a percentage to a count, never less than 1; must be written for a percentage."""
 
 
 class Bound(Model):
@@ -313,7 +313,7 @@ class PrometheusQuery(Source):
 
 
 class Confirm(Model):
-    """What proves that a resolved alert's target has recovered."""
+    """Proof that a resolved alert's target has recovered."""
 
     prometheus: Name
     """A named endpoint of the settings."""
@@ -340,12 +340,12 @@ class AlertmanagerWebhook(Source):
     """The only proof of recovery, where it is given. Else another signal proves it, one that was Unhealthy in the same
     outage and is Healthy now."""
     max_silence_seconds: Annotated[float, Field(ge=1, le=86_400 * 7)] | None = None
-    """How long the newest POST proves that an alert still fires, where the settings name no Alertmanager to ask.
-    Default: staleSeconds. A window that ends later waits for the next POST."""
+    """The time for which the newest POST proves that an alert still fires, where the settings name no Alertmanager to
+    ask. Default: staleSeconds. A window that ends later waits for the next POST."""
 
     @property
     def recovers(self) -> bool:
-        """Whether it ever says Healthy by itself."""
+        """True if it ever reports Healthy by itself."""
         return self.on_resolved == "Healthy" or self.confirm is not None
 
     @property

@@ -16,7 +16,7 @@ from rules.core.segments import encode_segment as encode_segment
 from rules.rulefile.regex import BadExpression, compiled, full_match
 
 SEGMENTS = {"cluster": 1, "zone": 2, "node": 2, "service": 3, "workload": 4}
-"""How many segments follow each kind; `custom` takes one or more."""
+"""Number of segments after each kind; `custom` takes one or more."""
 _WILD = frozenset("*?[")
 _PLACE = re.compile(r"\{([^{}]*)\}")
 _LABEL = re.compile(r"[A-Za-z_][A-Za-z0-9_.:/-]*\Z")
@@ -80,7 +80,7 @@ def check_pattern(pattern: str) -> None:
 
 
 def matches(pattern: str, target: str) -> bool:
-    """Whether the target is one of those that the pattern means."""
+    """True if the pattern matches the target."""
     segments = _whole_segments(pattern)
     if segments is not None:
         parts = target.split("/")

@@ -187,7 +187,7 @@ def _place(event: ev.Event) -> LineColumn:
     return (mark.line + 1, mark.column + 1) if mark is not None else (1, 1)
 
 
-def read(text: str, file: str) -> tuple[Document, list[Problem]]:
+def read_yaml(text: str, file: str) -> tuple[Document, list[Problem]]:
     """Read one document. What is wrong comes back as problems; with any, the value may be incomplete."""
     if len(text.encode("utf-8", "surrogatepass")) > BYTES_MAX:
         return Document(file), [Problem(file, 1, 1, "", f"larger than {BYTES_MAX >> 20} MiB; split the file")]

@@ -66,7 +66,7 @@ def _play(fault: Fault, seeds: Sequence[int], arguments: argparse.Namespace) -> 
 
 
 def _is_wanted(name: str, given: Sequence[str]) -> bool:
-    """Whether it is named, or begins with a name that ends with a colon."""
+    """True if the fault is named, or begins with a given name that ends with a colon."""
     return any(name == one or (one.endswith(":") and name.startswith(one)) for one in given)
 
 

@@ -20,7 +20,7 @@ SEEN_AFTER = {"alerts": 2.5, "query": 1.5}
 
 
 def lacks() -> str:
-    """Why there are none here."""
+    """Reason why Prometheus and Alertmanager cannot run here; empty: they can."""
     missing = [name for name in ("prometheus", "prometheus-alertmanager") if shutil.which(name) is None]
     return f"no {' and no '.join(missing)} on PATH: scripts/debian-packages fetches them" if missing else ""
 
@@ -34,7 +34,7 @@ class Alerting:
     pair: Sequence[Alertmanager]
 
     def settings(self) -> dict[str, Any]:
-        """How a reactor's settings name them."""
+        """Entries of a reactor's settings for these servers."""
         return {
             "prometheus": {"main": {"url": self.prometheus.url, "timeoutSeconds": 2}},
             "alertmanager": {str(number): {"url": one.url} for number, one in enumerate(self.pair)},

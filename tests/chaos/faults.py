@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 
-from reactor.audit.object_history import Span
+from reactor.audit.spans import Span
 from tests.chaos import patterns
 from tests.chaos.script import Plan, Source, plans
 from tests.chaos.world import Act, World
@@ -23,14 +23,14 @@ class Fault:
     name: str
     inflict: Inflict
     seconds: float = 10.0
-    """How long the script of a seed plays, in which the fault has to happen."""
+    """Length in seconds of the script of a seed, in which the fault has to happen."""
     members: int = 2
     nodes: int = 1
     """NATS servers: one, or three as a cluster."""
     in_ci: bool = True
     """Part of every CI run; the others only of a whole chaos run."""
     lacks: Callable[[], str] = lambda: ""
-    """Why it cannot be done on this machine; empty: it can."""
+    """Reason why it cannot be done on this machine; empty: it can."""
     heavy: bool = False
     """It takes so much of a machine that a whole chaos run plays it when the others are done."""
     apart: bool = False
@@ -54,10 +54,12 @@ class Outage(Fault):
     length: tuple[float, float] = (12.0, 20.0)
     """Seconds from its begin to its end."""
     sources: Sequence[Source] = ("slices", "probe", "bus")
-    """What sees the targets of its routes."""
+    """Kinds of sources that observe the targets of its routes."""
     routes: Routes = patterns.routes
-    workloads: int = 0
-    zone: bool = False
+    workloads: int = 8
+    """Deployments beside its routes, each of which may move to another cluster."""
+    zone: bool = True
+    """True if one of three zones gets sick as well."""
     after: float = patterns.AFTER
     """Seconds of script after it."""
 

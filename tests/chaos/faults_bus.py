@@ -1,4 +1,4 @@
-"""What happens to the bus: killed, frozen, wiped, one node of three gone, a full disk."""
+"""Faults of the bus: killed, frozen, wiped, one node of three gone, a full disk."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.chaos.nodes import agreed
 from tests.chaos.world import World
 
 BACK = 4.0
-"""Seconds after which everybody works again once the bus is there: noticed, reconnected, said again."""
+"""Seconds after which all processes work again once the bus is there: noticed, reconnected, published again."""
 
 
 async def kill(world: World, random: Random) -> None:

@@ -13,7 +13,7 @@ from tests.chaos.faults import Fault
 from tests.chaos.world import World
 
 ENVIRONMENT = "FAKETIME_LIBRARY"
-"""Where libfaketimeMT.so.1 is, if it is not where Debian puts it."""
+"""Environment variable with the path of libfaketimeMT.so.1, if it is not where Debian puts it."""
 NAME = "libfaketimeMT.so.1"
 FOLDERS = (
     Path(sys.executable).parent,  # where scripts/debian-packages puts it
@@ -25,7 +25,7 @@ OFFSET = "faketime"
 
 
 def library() -> Path | None:
-    """Where libfaketime is, if it is."""
+    """Path of libfaketime; None: not found."""
     found = [folder / NAME for folder in FOLDERS]
     if named := os.environ.get(ENVIRONMENT):
         found.insert(0, Path(named))
@@ -33,7 +33,7 @@ def library() -> Path | None:
 
 
 def lacks() -> str:
-    """Why no wall clock can be moved here."""
+    """Reason why no wall clock can be moved here; empty: it can."""
     return (
         ""
         if library()
@@ -42,7 +42,7 @@ def lacks() -> str:
 
 
 def environment(folder: Path) -> Mapping[str, str]:
-    """Give what loads it; how far the clock is off stands in a file, and the monotonic clock is left alone."""
+    """Give what loads it; a file says how far the clock is off, and the monotonic clock is left alone."""
     (folder / OFFSET).write_text("+0", "utf-8")
     return {
         "LD_PRELOAD": str(library()), "FAKETIME_TIMESTAMP_FILE": str(folder / OFFSET), "FAKETIME_CACHE_DURATION": "1",

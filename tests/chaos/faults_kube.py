@@ -1,4 +1,4 @@
-"""What happens between the reactors and the API server."""
+"""Faults between the reactors and the API server."""
 
 from __future__ import annotations
 

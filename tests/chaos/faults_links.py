@@ -1,4 +1,4 @@
-"""What happens on the way between one reactor and the bus, while the other one has a good line."""
+"""Faults on the network between one reactor and the bus, while the other has a good connection."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a bus may deliver: again, late, out of order, and from clocks that are ahead."""
+"""Deliveries that a bus may make: repeated, late, out of order, and from clocks that are ahead."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What happens to reactor processes: kill -9 at named points, SIGSTOP over leases, rolling restarts."""
+"""Faults of reactor processes: kill -9 at named points, SIGSTOP over leases, rolling restarts."""
 
 from __future__ import annotations
 
@@ -89,8 +89,8 @@ async def pause_everybody(world: World, random: Random) -> None:
 
 
 async def rolling_restart(world: World, random: Random) -> None:
-    """From one to five, each of them anew, then down to two: all orderly. Only while a source changes hands, which it
-    does a dozen times here, may what it sees be late on a machine that is busy."""
+    """Scale from one to five, restart each of them, then scale down to two: all orderly. Only while a source changes
+    hands, which it does a dozen times here, may what it sees be late on a machine that is busy."""
     for number in range(len(world.members), MOST):
         world.member(f"reactor-{number}")
     others = world.members[1:]

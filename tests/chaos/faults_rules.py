@@ -20,7 +20,7 @@ INVALID = (
 
 
 def _write(world: World, text: str, random: Random) -> None:
-    """Let it be what stands in the file; some are told (SIGHUP), the others notice."""
+    """Make it the content of the file; some processes are told (SIGHUP), the others notice."""
     (world.folder / "rules.yaml").write_text(text, "utf-8")
     for member in world.members:
         if random.random() < 0.5:
@@ -28,7 +28,7 @@ def _write(world: World, text: str, random: Random) -> None:
 
 
 async def edit(world: World, random: Random) -> None:
-    """All rules are changed again and again. A window that began anew each time would never end."""
+    """All rules are changed again and again. A window that restarted each time would never end."""
     while world.now < world.seconds:
         await asyncio.sleep(random.uniform(0.4, 1.5))
         _write(world, world.rules(longer=random.choice((-LONGER, 0, LONGER))), random)

@@ -38,7 +38,7 @@ class Life:
 
     @property
     def over(self) -> bool:
-        """Whether it has ended."""
+        """True if it has ended."""
         return self._ended.is_set()
 
     async def wait(self) -> None:
@@ -68,11 +68,11 @@ class Member:
         self.name = config.stem
         self.starts = 0
         self.wanted = True
-        """Whether it is started again when it ends."""
+        """True if it is started again when it ends."""
         self.link = ""
         """Our end of its cable, where it has a namespace of its own."""
         self.nursery = nursery
-        """Where it is born at its next start: the code that it then runs."""
+        """Nursery that forks it at its next start, and so the code that it runs."""
         self._environment = dict(environment or {})
         self._address = address
         self._life: Life | None = None
@@ -150,7 +150,7 @@ class Member:
             raise NotUp(f"{self.name} did not stop within {STOP_SECONDS:g} s:\n{self.tail()}")
 
     async def keep(self) -> None:
-        """Start it again whenever it ends by itself, for ever."""
+        """Start it again whenever it ends by itself, without end."""
         while True:
             await self.life.wait()
             await asyncio.sleep(RESTART_SECONDS)

@@ -17,7 +17,7 @@ from bus import topology
 from reactor.actions import conditional_write
 from reactor.cli.run import run
 from reactor.clients import reflector
-from reactor.decide import partition, watermark
+from reactor.decide import reader_state, watermark
 from reactor.execute import cancellation, executor
 from reactor.fleet import fleet, peers
 from reactor.process import reloading
@@ -34,7 +34,7 @@ LEASE = max(peers.LEASE * SCALE, 2.0)
 ROUTES_AGAIN = route_inventory.REFRESH_SECONDS * SCALE
 """Seconds within which every route is told again."""
 ACK_WAIT = topology.EXECUTORS.ack_wait * SCALE
-"""How long the work of an executor that died waits for another."""
+"""Seconds after which the work of an executor that died is redelivered."""
 ORDERS = ".failpoint"
 """The file beside the settings in which a failpoint is ordered from a process that runs already."""
 _LATER = (
@@ -47,10 +47,10 @@ _LATER = (
     "reactor.alerts.lifecycle",
     "reactor.webhook.webhook_server",
 )
-"""What a reactor imports only once it starts."""
+"""Modules that a reactor imports only once it starts."""
 _LEASES = {fleet: ("LEASE", "HEARTBEAT"), peers: ("LEASE", "DEAF")}
 _SPANS = {
-    partition: ("LAP",),
+    reader_state: ("LAP",),
     standstill: ("LAP",),
     watermark: ("STUCK_SECONDS",),
     executor: ("EXTEND", "AGAIN", "SOON", "WAITED_MAX", "IN_HANDS"),
@@ -74,13 +74,13 @@ def shorten() -> None:
     for reason in observe.NON_FAILURES:
         observe.NON_FAILURES[reason] *= SCALE
     for queue in topology.QUEUES:
-        object.__setattr__(queue, "ack_wait", queue.ack_wait * SCALE)  # frozen for everybody else
+        object.__setattr__(queue, "ack_wait", queue.ack_wait * SCALE)  # frozen as seen by all other processes
         if queue.in_progress is not None:
             object.__setattr__(queue, "in_progress", queue.in_progress * SCALE)
 
 
 def end_with_parent() -> None:
-    """End at once when whoever started this process ends."""
+    """End at once when the process that started this one ends."""
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
@@ -91,7 +91,7 @@ def load_everything() -> None:
 
 
 def arm(order: str) -> None:
-    """From now on there is a failpoint."""
+    """Set this failpoint; none for an empty order."""
     failpoints._ordered = Failpoint.parse(order) if order else None
 
 

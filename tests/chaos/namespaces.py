@@ -1,8 +1,8 @@
 """Network namespaces: a reactor with a cable of its own, which can be pulled out.
 
-The whole run lives in user and network namespaces that it may do anything in, so nobody has to be root. A bridge stands
-for the switch. A cable that is taken off the bridge drops what is sent through it, and nobody is told: no reset, no
-refusal, as when a switch between two hosts fails.
+The whole run lives in user and network namespaces that it may do anything in, so it needs no root. A bridge takes the
+place of the switch. A cable that is taken off the bridge drops what is sent through it, and tells neither end: no
+reset, no refusal, as when a switch between two hosts fails.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _TRIAL = "ip link add br0 type bridge && ip link add name one type veth peer nam
 
 @cache
 def lacks() -> str:
-    """Why there are no namespaces here; empty: there are."""
+    """Reason why there are no network namespaces here; empty: there are."""
     if missing := [tool for tool in ("unshare", "nsenter", "ip") if shutil.which(tool) is None]:
         return f"no {' and no '.join(missing)}: apt-get install util-linux iproute2 (Debian)"
     done = subprocess.run([*APART, "sh", "-c", _TRIAL], capture_output=True, check=False)
@@ -35,7 +35,7 @@ def lacks() -> str:
 
 
 def go_apart() -> None:
-    """Start this program anew in namespaces of its own; there, make the switch, with our own address on it."""
+    """Restart this program in namespaces of its own; there, make the switch, with our own address on it."""
     if INSIDE not in os.environ:
         command = [*APART, sys.executable, *sys.orig_argv[1:]]
         os.execvpe(command[0], command, {**os.environ, INSIDE: "1"})  # noqa: S606 - no shell
@@ -66,7 +66,7 @@ def apart(address: str) -> Iterator[str]:
         return
     home = os.open("/proc/self/ns/net", os.O_RDONLY)
     libc, us = ctypes.CDLL(None, use_errno=True), os.getpid()
-    outside = os.getppid()  # whoever ordered it has stayed at home
+    outside = os.getppid()  # the process that ordered it has stayed in its own namespace
     link = f"m{address.rpartition('.')[2]}"
     _done(libc.unshare(CLONE_NEWNET))
     _ip("link", "set", "lo", "up")
@@ -84,7 +84,7 @@ def apart(address: str) -> Iterator[str]:
 
 
 def is_apart(pid: int) -> bool:
-    """Whether the process lives in a network namespace that is not ours."""
+    """True if the process is in another network namespace than this one."""
     return Path(f"/proc/{pid}/ns/net").readlink() != Path("/proc/self/ns/net").readlink()
 
 
@@ -99,7 +99,7 @@ def connect(pid: int, address: str, *, link: str) -> None:
 
 
 def mislead(pid: int, address: str, hardware: str) -> None:
-    """Let a process send what is for this address to somebody else."""
+    """Let a process send what is for this address to another hardware address."""
     _ip_of(pid, "neighbour", "replace", address, "lladdr", hardware, "nud", "permanent", "dev", "eth0")
 
 

@@ -1,7 +1,7 @@
 """Three NATS servers as one cluster, each in a network namespace of its own, so that the ways between them can be cut.
 
-A way is cut by a wrong hardware address: each of the two sends to nobody, and is told nothing. Their clients still
-reach them.
+A way is cut by a wrong hardware address: what each of the two sends reaches no machine, and neither is told. Their
+clients still reach them.
 """
 
 from __future__ import annotations
@@ -54,13 +54,13 @@ class Node(EmbeddedServer):
 
 
 def cut(one: Node, other: Node) -> None:
-    """From now on neither hears anything of the other."""
+    """Cut the network between the two."""
     for here, there in ((one, other), (other, one)):
         namespaces.mislead(here.pid, there.address, NOBODY)
 
 
 def mend(one: Node, other: Node) -> None:
-    """From now on they hear each other again."""
+    """Restore the network between the two."""
     for here, there in ((one, other), (other, one)):
         namespaces.lead(here.pid, there.address)
 

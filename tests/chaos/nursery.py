@@ -1,7 +1,7 @@
-"""Where reactors are born: one process that has imported everything, and forks: a start then costs a tenth.
+"""Fork server of reactors: one process that has imported everything, and forks, so that a start costs a tenth.
 
 What is forked is a process like any other: its own memory, connections and signals. Only where a library has to be
-loaded before Python itself (libfaketime) is it executed anew. One nursery belongs to one run and ends with it, and so
+loaded before Python itself (libfaketime) is it executed again. One nursery belongs to one run and ends with it, and so
 do the reactors.
 
 It is told and answers in lines of JSON: an Order on stdin, a Birth on stdout.
@@ -24,7 +24,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 CODE = Path(os.environ.get("CHAOS_CODE", ROOT))
-"""Where the code of the reactors is; by default here. An older commit's is judged by its own worktree's path."""
+"""Folder with the code of the reactors; by default this checkout. To test an older commit, name its worktree."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class Order:
     log: str
     failpoint: str = ""
     environment: Mapping[str, str] = field(default_factory=dict)
-    """Not empty: the program is executed anew with these."""
+    """Not empty: the program is executed again with these."""
     address: str = ""
     """Not empty: it lives in a network namespace of its own, with this address."""
 
@@ -86,7 +86,7 @@ def main() -> None:
 
     member.end_with_parent()
     member.load_everything()
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for them here: they leave nothing behind
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # this process does not wait for them: they leave nothing behind
     gc.freeze()  # what is shared with the forked stays shared
     for line in sys.stdin:
         order = Order(**json.loads(line))

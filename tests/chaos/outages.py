@@ -17,7 +17,7 @@ from random import Random
 from typing import Any
 
 from bus.embedded_health import EmbeddedHealth
-from reactor.audit.object_history import Span
+from reactor.audit.spans import Span
 from reactor.demo.kube import Fault as Mishap
 from reactor.demo.kube import Hang
 from tests.chaos import alerting, faults_disk, patterns
@@ -29,7 +29,7 @@ from tests.chaos.world import World
 During = Callable[[World], AbstractAsyncContextManager[None]]
 EVERYTHING: frozenset[Source] = frozenset(("slices", "probe", "bus", "copies", "zone"))
 LOOKED_AT: frozenset[Source] = EVERYTHING - {"bus"}
-"""What reactors themselves look at."""
+"""Sources for which reactors themselves look."""
 NOTHING: frozenset[Source] = frozenset()
 FROZEN_LIMIT = 12.0
 """Seconds after which another one has acted in the place of a frozen owner or executor."""
@@ -40,7 +40,7 @@ STORES_AGAIN_SECONDS = 15.0
 SEEN_BY_PROMETHEUS: frozenset[Source] = frozenset(("alerts", "query"))
 GRACE = 5.0
 TWICE_SECONDS = 1.5
-"""How long a bus that is killed twice is away first, and there again."""
+"""Seconds for which a bus that is killed twice is first away, and then there again."""
 
 
 async def inflict(during: During, blind: frozenset[Source], recovery: float, world: World, random: Random) -> None:
@@ -144,7 +144,7 @@ async def reactors_stopped(world: World) -> AsyncIterator[None]:
 
 @asynccontextmanager
 async def suspended(world: World) -> AsyncIterator[None]:
-    """The machine of all reactors and the bus stands still."""
+    """The machine of all reactors and the bus is suspended."""
 
     def tell(number: signal.Signals) -> None:
         os.kill(world.server.pid, number)
@@ -157,7 +157,7 @@ async def suspended(world: World) -> AsyncIterator[None]:
 
 
 async def frozen(world: World, random: Random) -> None:
-    """One process stands still with actions in its hands: the API server has not answered them yet."""
+    """One process is suspended with actions in flight: the API server has not answered them yet."""
     strike = world.act.strike
     assert strike is not None
     await asyncio.sleep(max(strike.begin - 1.2 - world.now, 0))
@@ -223,7 +223,7 @@ def _alerts(name: str, during: During, blind: frozenset[Source] = NOTHING, **mor
 
 FAULTS = (
     outage("outage:none", nothing),
-    outage("outage:bus-killed", bus_killed, workloads=8, zone=True),
+    outage("outage:bus-killed", bus_killed),
     outage("outage:bus-frozen", bus_frozen, in_ci=False),
     outage("outage:bus-away-short", bus_killed, length=(4.0, 9.0), in_ci=False),
     outage("outage:bus-killed-twice", bus_killed_twice, length=(5.0, 8.0), in_ci=False),
@@ -231,12 +231,12 @@ FAULTS = (
     Outage(
         "outage:disk-full", disk_full, seconds=50.0, scale=1.0, lacks=faults_disk.lacks, sources=("slices", "probe")
     ),
-    outage("outage:reactors-killed", reactors_killed, LOOKED_AT, length=(8.0, 20.0), workloads=8, zone=True),
+    outage("outage:reactors-killed", reactors_killed, LOOKED_AT, length=(8.0, 20.0)),
     outage(
-        "outage:reactors-stopped", reactors_stopped, LOOKED_AT, length=(8.0, 20.0), workloads=8, zone=True,
+        "outage:reactors-stopped", reactors_stopped, LOOKED_AT, length=(8.0, 20.0),
         in_ci=False,
     ),
-    outage("outage:suspended", suspended, LOOKED_AT, workloads=8, zone=True),
+    outage("outage:suspended", suspended, LOOKED_AT),
     Outage(
         "outage:frozen", frozen, seconds=50.0, scale=1.0, length=(14.0, 20.0), routes=patterns.in_hands, in_ci=False
     ),

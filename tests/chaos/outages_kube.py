@@ -19,7 +19,7 @@ RESTORED_LIMIT = 60.0
 SLOW_SECONDS = 5.0
 """Of each answer of a slow API server; what was asked last comes so much after it is quick again."""
 FLAP_SECONDS = 2.0
-"""How long a flapping API server is away, and there, each time."""
+"""Seconds for which a flapping API server is away, and there, each time."""
 
 
 @asynccontextmanager
@@ -150,11 +150,11 @@ def _everywhere(world: World, mishap: Mishap) -> list[Any]:
 
 
 FAULTS = (
-    outage("outage:api-away", api_away, IN_THE_API, workloads=8, zone=True),
-    outage("outage:api-frozen", api_frozen, IN_THE_API, workloads=8, in_ci=False),
-    outage("outage:api-slow", api_slow, recovery=SLOW_SECONDS, workloads=4, in_ci=False),
-    outage("outage:watches-silent", watches_silent, workloads=8),
-    outage("outage:watches-cut", watches_cut, workloads=8, in_ci=False),
+    outage("outage:api-away", api_away, IN_THE_API),
+    outage("outage:api-frozen", api_frozen, IN_THE_API, in_ci=False),
+    outage("outage:api-slow", api_slow, recovery=SLOW_SECONDS, in_ci=False),
+    outage("outage:watches-silent", watches_silent),
+    outage("outage:watches-cut", watches_cut, in_ci=False),
     outage(
         "outage:lists-empty", partial(lists_empty, 1), recovery=10.0, length=(10.0, 14.0), sources=("slices",),
         in_ci=False,
@@ -171,8 +171,8 @@ FAULTS = (
         "outage:api-restored-lower", partial(api_restored, lambda now: now // 2), IN_THE_API, sources=("slices",),
         in_ci=False,
     ),
-    outage("outage:api-flaps", api_flaps, workloads=4, in_ci=False),
+    outage("outage:api-flaps", api_flaps, in_ci=False),
     outage("outage:lists-forbidden", partial(reads_befallen, Forbid()), IN_THE_API, sources=("slices",), in_ci=False),
     outage("outage:lists-html", partial(reads_befallen, Html()), IN_THE_API, sources=("slices",), in_ci=False),
-    outage("outage:watches-end", watches_end, workloads=4, in_ci=False),
+    outage("outage:watches-end", watches_end, in_ci=False),
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""How the health of a target and a fault can lie in time: outages that begin, end and return before, in and after it.
+"""Patterns of a target's health around a fault: outages that begin, end and return before, in and after it.
 
 Each pattern is a function of the fault's stretch, the toleration and a source of randomness, and gives the outages of
 the primary. Times are seconds from the start of the script.
@@ -11,7 +11,7 @@ from dataclasses import replace
 from math import inf
 from random import Random
 
-from reactor.audit.object_history import Span
+from reactor.audit.spans import Span
 from tests.chaos.script import Plan, Source
 
 TOLERATIONS = (3.0, 4.0, 6.0)
@@ -183,6 +183,7 @@ def beside(fault: str, seed: int, strike: Span, *, workloads: int, zone: bool) -
         out.append(Plan(seed, number, toleration, "copies", spans, ((),), inf, pattern.__name__))
     if zone:
         random = Random(f"{fault}/{seed}/zone")
-        spans = recovers(strike, ZONE_TOLERATION, random)
-        out.append(Plan(seed, 0, ZONE_TOLERATION, "zone", spans, ((),), inf, recovers.__name__))
+        pattern = random.choice((recovers, stays, begins))
+        spans = pattern(strike, ZONE_TOLERATION, random)
+        out.append(Plan(seed, 0, ZONE_TOLERATION, "zone", spans, ((),), inf, pattern.__name__))
     return out

@@ -19,15 +19,15 @@ Key = tuple[str, int]
 Runs = dict[Key, "Future[dict[int, Result]]"]
 """For each seed of each fault, the run that it is part of."""
 SEEDS_TOGETHER = 5
-"""How many seeds share a world, one after the other."""
+"""Number of seeds that share a world, one after the other."""
 LONG = 30.0
 """Seconds of script: so long a fault has fewer seeds to a world, or its run would be the one that all wait for."""
 OVERHEAD_SECONDS = 180.0
 HEAVY_JOBS = 2
-"""How many worlds of heavy faults are played at once."""
+"""Number of worlds of heavy faults that are played at once."""
 
 AGAIN = 2
-"""How often a seed is played again that broke something while this machine let the truth itself stand still."""
+"""Number of times that a seed is played again that broke a promise while this machine delayed the truth itself."""
 
 
 def play_some(fault: Fault, seeds: Sequence[int], *, routes: int = ROUTES, keep: bool = False) -> dict[int, Result]:

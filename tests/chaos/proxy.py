@@ -63,7 +63,7 @@ async def proxy(host: str, port: int, *, listen: str = "127.0.0.1") -> AsyncIter
     link.open.set()
 
     async def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        with suppress(OSError):  # nobody there: the caller is cut off as it would be by the real one
+        with suppress(OSError):  # no server there: the caller is cut off as it would be by the real one
             far_reader, far_writer = await asyncio.open_connection(host, port)
             link.start(reader, far_writer)
             link.start(far_reader, writer)

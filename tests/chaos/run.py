@@ -12,23 +12,24 @@ from random import Random
 
 from bus.errors import BusError
 from bus.topology import DECISIONS, FACTS
-from reactor.audit.checker import PROMISES, AuditVerdict, Breach, check, lateness
-from reactor.audit.object_history import Run
+from reactor.audit.verdict import AuditVerdict, Breach
 from tests.chaos.faults import Fault
 from tests.chaos.fleet import NotUp
 from tests.chaos.world import Act, World, together, world
+from tests.judge.checker import PROMISES, check, lateness
+from tests.judge.object_history import Run
 
 ROUTES = 24
-"""How many routes a seed has."""
+"""Number of routes of a seed."""
 LINGER_SECONDS = 2.5
-"""How long is waited, once all stand where they belong, for somebody who moves them once more."""
+"""Seconds to wait, once all weights are where they belong, for a write that moves them once more."""
 MISTAKES = ("Traceback (most recent call last)", "a source ended by itself")
-"""What a reactor logs of its own mistakes only: an outage is told of without a traceback."""
+"""Text in a reactor's log that only its own mistakes lead to: an outage is logged without a traceback."""
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What came of one seed of a fault."""
+    """Result of one seed of a fault."""
 
     fault: str
     seed: int
@@ -36,26 +37,26 @@ class Result:
     broken: dict[str, int] = field(default_factory=dict)
     breaches: list[str] = field(default_factory=list)
     mistakes: list[str] = field(default_factory=list)
-    """What the reactors of its world logged of mistakes of their own."""
+    """Log lines of the reactors of its world about mistakes of their own."""
     notes: list[str] = field(default_factory=list)
     writes: int = 0
     skipped: str = ""
-    """Why it could not be done here."""
+    """Reason why it could not be done here; empty: it was done."""
     failed: str = ""
-    """Why there is no verdict: the run itself went wrong."""
+    """Reason why there is no verdict: the run itself failed; empty: it did not."""
     late: float = 0.0
     """Seconds from the end of a window, or of the fault, to the latest of the actions that were then due."""
     stood_still: float = 0.0
-    """Seconds for which this machine let the truth itself stand still: what was broken then proves nothing."""
+    """Seconds for which this machine suspended the truth itself: what was broken then proves nothing."""
 
     @property
     def good(self) -> bool:
-        """Whether every promise was kept, and no reactor failed on the way."""
+        """True if every promise was kept, and no reactor failed on the way."""
         return not self.failed and not self.breaches and not self.mistakes
 
     @property
     def word(self) -> str:
-        """What came of it, in a word."""
+        """Result in a word."""
         if self.skipped:
             return "skipped"
         return "NO VERDICT" if self.failed else "kept" if self.good else "BROKEN"
@@ -115,7 +116,7 @@ async def _export(scene: World) -> None:
 
 
 def _converged(run: Run) -> bool:
-    """Whether all is where it belongs, and nothing is still to come."""
+    """True if all is where it belongs, and nothing is still to come."""
     verdict = check(run)
     waits = any(breach.promise == "lost" and breach.at >= run.end for breach in verdict.breaches)
     return not waits and not verdict.broken("converged")
@@ -148,7 +149,7 @@ def mistakes(folder: Path) -> list[str]:
 
 
 def _about(act: Act, breach: Breach) -> str:
-    """What was tried with the object, and what sees it."""
+    """Source, pattern and fault of the object's plan."""
     plan = next(plan for plan in act.script if plan.name == breach.route)
     fault = f"; fault {act.strike.begin:.1f} to {act.strike.end:.1f}" if act.strike else ""
     return f"; {plan.source}{f', {plan.pattern}' if plan.pattern else ''}{fault}"

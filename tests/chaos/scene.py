@@ -1,4 +1,4 @@
-"""What a run needs on the Kubernetes side and on disk: services, splits with a rule each, and the settings."""
+"""Objects and files of a run: services, splits with a rule each, and the settings."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ from typing import Any
 
 import yaml
 
-from reactor.audit.object_history import RouteHistory, Span
-from reactor.audit.object_history import Write as Seen
+from reactor.audit.spans import Span
 from reactor.demo.kube import EmulatedCluster, Emulator, LoggedWrite
 from tests.chaos import alerting, workloads, zone
 from tests.chaos.script import Plan
 from tests.chaos.stranger import VALID_SECONDS
+from tests.judge.object_history import RouteHistory
+from tests.judge.object_history import Write as Seen
 
 CLUSTER, NAMESPACE = "east", "shop"
 PARTITIONS = 8
@@ -26,7 +27,7 @@ PERIODS = {"probe": PROBE_SECONDS, "zone": zone.PROBE_SECONDS, **alerting.SEEN_A
 
 
 def furnish(emulator: Emulator, script: Sequence[Plan]) -> EmulatedCluster:
-    """Make the services, all healthy, and the splits, all at home; workloads and zones, where the script has any."""
+    """Make the services, all healthy, the splits, all on primary, and the workloads and zones that the script has."""
     cluster = emulator.cluster(CLUSTER)
     for plan in script:
         if plan.source == "copies":
@@ -179,7 +180,7 @@ def history(
 
 
 def _fold(plan: Plan, writes: Sequence[LoggedWrite]) -> list[Seen]:
-    """Replay the JSON Patches: the weights and the notes that stood on the split after each."""
+    """Replay the JSON Patches: the weights and the notes on the split after each."""
     names = list(plan.backends)
     weights, notes = [1] + [0] * (len(names) - 1), dict[str, str]()
     out = []

@@ -1,4 +1,4 @@
-"""What happens to the targets: a function of the seed. Times are seconds from the start of the script."""
+"""Script of the targets' health: a function of the seed. Times are seconds from the start of the script."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from math import inf
 from random import Random
 from typing import Literal
 
-from reactor.audit.object_history import Span
+from reactor.audit.spans import Span
 
 Source = Literal["slices", "bus", "probe", "copies", "zone", "alerts", "query"]
-"""How health is seen: EndpointSlices, an outsider's words on the bus, HTTP probes, a Deployment's status, two probes of
-a zone, Alertmanager's posts, a PromQL query."""
+"""Kind of source: EndpointSlices, observations of another program on the bus, HTTP probes, a Deployment's status, two
+probes of a zone, Alertmanager's posts, a PromQL query."""
 RECOVERY = 1.0
 TOLERATIONS = (1.0, 1.5, 2.0, 3.0)
 CALM = 0.5
-"""Seconds before the first outage, when everybody has long seen everything healthy."""
+"""Seconds before the first outage, when all processes have long seen all targets healthy."""
 DESERTED_EVERY = 10
 """One route in so many ends with all its backends down."""
 DESERTED_AFTER = RECOVERY + 5
-"""Seconds after the last outage: nobody has an action of that one in hands any more."""
+"""Seconds after the last outage: no action of that one is in flight any more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class Plan:
     """The outages of each secondary, in the order in which they are named."""
     recovery: float = RECOVERY
     pattern: str = ""
-    """What is tried with it, for people."""
+    """Description of the pattern, for people."""
 
     @property
     def told_by_bus(self) -> bool:
@@ -76,11 +76,11 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class Strike:
-    """When the fault of an act begins and ends."""
+    """Time of an act's fault."""
 
     span: Span
     seconds: float = field(default=0.0)
-    """How long the whole script is."""
+    """Length of the whole script."""
 
 
 def plans(fault: str, seed: int, *, routes: int, seconds: float) -> list[Plan]:

@@ -1,4 +1,4 @@
-"""Somebody outside who says on the bus how targets are: on every change at once, and again every second.
+"""A process outside of the fleet that publishes the health of targets: on every change at once, and again every second.
 
 As any source does it: what the bus does not take is said again, with the time at which it is said.
 """
@@ -18,13 +18,14 @@ from bus.errors import BusError
 from bus.jetstream import JetStreamBus
 from bus.messages import Health, Observation
 from bus.port import Outgoing
-from reactor.audit.object_history import Span
+from reactor.audit.spans import Span
 from reactor.runtime.clock import Clock
 from tests.chaos.nursery import CODE
 
 NAME = "stranger"
 REFRESH_SECONDS = 1.0
-"""What a router had in hands that was killed or stopped comes late: until then this has to do."""
+"""Seconds between repetitions. Messages in flight at a router that was killed or stopped come late: this
+replaces them."""
 ALL_EVERY = 8
 """Each so many seconds all are told, in between those whose turn it is."""
 CUT_OFF_SECONDS = 0.25
@@ -37,13 +38,13 @@ OLD = "valid_seconds" not in (CODE / "bus" / "messages" / "health.py").read_text
 
 
 class Stranger:
-    """One voice for many targets."""
+    """One publisher for many targets."""
 
     def __init__(self, bus: JetStreamBus, clock: Clock, targets: Iterable[str]) -> None:
         self._bus = bus
         self._clock = clock
         self.healthy = dict.fromkeys(targets, True)
-        """How each of them is now."""
+        """Current health by target."""
         self._since = dict.fromkeys(self.healthy, clock.now())
         """And since when."""
         self._turned: set[str] = set()
@@ -51,12 +52,12 @@ class Stranger:
         """Those that may change now."""
         self._bell = asyncio.Event()
         self.refused = 0
-        """How often the bus did not take what was said."""
+        """Number of observations that the bus did not accept."""
         self.cut_off: list[Span] = []
-        """When the bus did not take it for longer than CUT_OFF_SECONDS, on the event loop's clock."""
+        """Times in which the bus accepted none for longer than CUT_OFF_SECONDS, on the event loop's clock."""
 
     def turn(self, target: str, *, healthy: bool) -> None:
-        """From now on the target is so."""
+        """Set the target's health."""
         self.healthy[target] = healthy
         self._since[target] = self._clock.now()
         self._turned.add(target)
@@ -75,7 +76,7 @@ class Stranger:
         return Outgoing(subjects.observation(NAME, target), body, id_)
 
     async def speak(self) -> None:
-        """Say what is so, for ever: what has changed at once, and beside it, each second, what may be asked for."""
+        """Publish the current health without end: changes at once, and besides, each second, what may be asked for."""
         loop, repeats = asyncio.get_running_loop(), count()
         due = loop.time()
         began: float | None = None

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from reactor.audit.checker import PROMISES
 from tests.chaos.run import Result
+from tests.judge.checker import PROMISES
 
 
 def table(results: Sequence[Result]) -> str:

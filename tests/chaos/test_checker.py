@@ -8,8 +8,9 @@ from math import inf
 
 import pytest
 
-from reactor.audit.checker import check, lateness
-from reactor.audit.object_history import RouteHistory, Run, Span, Write, good
+from reactor.audit.spans import Span
+from tests.judge.checker import check, lateness
+from tests.judge.object_history import RouteHistory, Run, Write, good
 
 AWAY, HOME = {"a": 0, "b": 1}, {"a": 1, "b": 0}
 GOOD = ((12.1, AWAY), (31.1, HOME), (42.1, AWAY))
@@ -82,7 +83,7 @@ def test_trouble_makes_an_action_late_and_excuses_none() -> None:
         assert broken(replace(run(*writes), troubles=(Span(0, 22),))) == [promise]
 
 
-def test_where_nothing_looked_a_window_may_begin_anew_and_no_later() -> None:
+def test_where_nothing_looked_a_window_may_restart_and_no_later() -> None:
     late = changed(replace(run((29.0, AWAY), *GOOD[1:]), troubles=(Span(9, 20),)), blind=(Span(9, 20),))
     assert broken(late) == []
     assert broken(changed(late, blind_grace=5.0, blind=(Span(9, 16),), outages=(Span(10, 31), Span(40)))) != []
@@ -160,6 +161,6 @@ def test_between_outages_it_is_good() -> None:
 def test_the_last_word_of_an_outsider_holds_only_while_it_is_cut_off(
     cut_off: Sequence[Span], valid: float, promises: list[str]
 ) -> None:
-    """Whatever else is in trouble meanwhile."""
+    """Another fault in the meantime changes nothing."""
     left = replace(run((12.6, AWAY), (14.0, HOME), outages=[Span(10, 11.5)]), troubles=(Span(11.0, 13.0),))
     assert broken(changed(left, cut_off=tuple(cut_off), valid=valid)) == promises

@@ -1,4 +1,4 @@
-"""What `reactor audit verify` can prove from a stored audit, and what it leaves open."""
+"""Proofs of `reactor audit verify` from a stored audit, and the questions that it leaves open."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A failpoint happens once, where and when it was ordered; an order that nobody understands is an error."""
+"""A failpoint happens once, where and when it was ordered; an order that cannot be parsed is an error."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_an_order_is_read() -> None:
 @pytest.mark.parametrize(
     "order", ["decider.nowhere", "decider.decided:0", "decider.decided=explode", "decider.decided:"]
 )
-def test_an_order_that_nobody_understands_is_an_error(order: str) -> None:
+def test_an_order_that_cannot_be_parsed_is_an_error(order: str) -> None:
     with pytest.raises(ValueError, match=re.escape(order)):
         Failpoint.parse(order)
 

@@ -1,4 +1,4 @@
-"""What a run finds besides broken promises."""
+"""Findings of a run besides broken promises."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ class Doors:
 
 @dataclass(slots=True)
 class Truth:
-    """Where each turn of the script is carried out."""
+    """True health of the targets: applies each turn of the script to the servers."""
 
     cluster: EmulatedCluster
     stranger: Stranger
@@ -47,7 +47,7 @@ class Truth:
     kubelets: Kubelets | None = None
 
     def turn(self, plan: Plan, service: str, *, healthy: bool) -> None:
-        """From now on the backend is so."""
+        """Set the backend's health."""
         match plan.source:
             case "bus":
                 self.stranger.turn(scene.target(plan, service), healthy=healthy)

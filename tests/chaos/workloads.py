@@ -6,9 +6,9 @@ import asyncio
 from collections.abc import Sequence
 from typing import Any
 
-from reactor.audit.object_history import Write as Seen
 from reactor.demo.kube import WORLD, EmulatedCluster, Emulator, LoggedWrite
 from tests.chaos.script import Plan
+from tests.judge.object_history import Write as Seen
 
 CLUSTERS = ("one", "two")
 NAMESPACE = "shop"
@@ -90,12 +90,12 @@ class Kubelets:
         """Deployments that have no healthy pod on the first cluster."""
 
     def turn(self, name: str, *, healthy: bool) -> None:
-        """From now on its copy on the first cluster is so."""
+        """Set the health of its copy on the first cluster."""
         (self.crashing.discard if healthy else self.crashing.add)(name)
         self.look()
 
     async def live(self) -> None:
-        """For ever."""
+        """Look at every tick, without end."""
         while True:
             self.look()
             await asyncio.sleep(TICK)

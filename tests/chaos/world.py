@@ -1,4 +1,4 @@
-"""One run's world: the emulator, the bus, the reactors, the script that is played, and what stood in the way when."""
+"""One run's world: the emulator, the bus, the reactors, the script that is played, and what hindered it when."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing import Any
 from bus.embedded import EmbeddedServer
 from bus.jetstream import JetStreamBus
 from bus.topology import GROUPS, Stream
-from reactor.audit.object_history import Run, Span
+from reactor.audit.spans import Span
 from reactor.demo.kube import EmulatedCluster, Emulator, write_kubeconfig
 from reactor.runtime.clock import Clock
 from tests.chaos import scene
@@ -27,10 +27,11 @@ from tests.chaos.script import Plan, Source, turns
 from tests.chaos.stranger import Stranger
 from tests.chaos.truth import Truth, truth
 from tests.contract.bus.servers import cluster as three_servers
+from tests.judge.object_history import Run
 from tests.ports import free_port
 
 MANAGER = "alert-reactor"
-"""Whom the API server's own log names as the author of what a reactor writes."""
+"""Author of a reactor's writes in the API server's own log."""
 READY_SECONDS = 60.0
 SETTLE_SECONDS = 45.0
 LOOK_SECONDS = 0.05
@@ -47,20 +48,20 @@ class Act:
     strike: Span | None = None
     """From when to when the fault is to be there, in seconds of the script; None: as the fault likes."""
     seconds: float = 0.0
-    """How long the script is."""
+    """Length of the script in seconds."""
     start: float = 0.0
-    """When it began, on the event loop's clock."""
+    """Start, on the event loop's clock."""
     notes: list[str] = field(default_factory=list)
-    """What the fault wants to be known, such as a failpoint that was never reached."""
+    """Remarks of the fault, such as a failpoint that was never reached."""
     happened: dict[tuple[str, float], float] = field(default_factory=dict)
-    """When each turn of the script really happened, by route and planned moment: a busy machine is late."""
+    """Real time of each turn of the script, by route and planned time: a busy machine is late."""
     stood_still: float = 0.0
-    """Seconds for which this machine let the emulator and the truth stand still."""
+    """Seconds for which this machine suspended the emulator and the truth."""
 
 
 @dataclass(slots=True)
 class World:
-    """What there is, and what a fault can be done to. Seeds share it one after the other."""
+    """Servers, reactors and truth on which faults act. Seeds share it one after the other."""
 
     folder: Path
     act: Act
@@ -73,23 +74,23 @@ class World:
     truth: Truth
     nursery: Nursery
     earlier: Nursery | None = None
-    """Where reactors of the earlier release are born, for a fault that has them."""
+    """Nursery of the earlier release, for a fault that has one."""
     environment: Mapping[str, str] = field(default_factory=dict)
     """Of every reactor."""
     ports: Mapping[str, int] = field(default_factory=dict)
-    """Where reactors take posts, those for which it has to be known."""
+    """Ports of reactors that take posts and have to be known."""
     members: list[Member] = field(default_factory=list)
     troubles: list[Span] = field(default_factory=list)
     blind: list[tuple[Span, frozenset[Source]]] = field(default_factory=list)
-    """When nothing looked at what these sources see."""
+    """Times in which no look was made at what these sources see."""
     unheard: list[tuple[Span, frozenset[Source]]] = field(default_factory=list)
-    """When these sources could tell no reactor what begins."""
+    """Times in which these sources could report nothing to a reactor."""
     dark: bool = True
-    """Whether what is asked to look then cannot."""
+    """True if a source that is asked to look at such a time cannot."""
     blind_grace: float = 10.0
     wipes: list[float] = field(default_factory=list)
     cleanup: AsyncExitStack = field(default_factory=AsyncExitStack)
-    """What a fault has to take down after the servers have ended."""
+    """Cleanup of a fault that has to come after the servers have ended."""
     _supervisors: list[asyncio.Task[None]] = field(default_factory=list)
 
     @property
@@ -104,21 +105,21 @@ class World:
 
     @property
     def seconds(self) -> float:
-        """How long the script of this act is."""
+        """Length of this act's script."""
         return self.act.seconds
 
     @property
     def stranger(self) -> Stranger:
-        """Who tells of targets over the bus."""
+        """Program that publishes observations on the bus."""
         return self.truth.stranger
 
     @property
     def script(self) -> list[Plan]:
-        """What happens in this act."""
+        """Script of this act."""
         return self.act.script
 
     def begin(self, act: Act) -> None:
-        """From now on it is this act's turn."""
+        """Begin this act."""
         self.act = act
         self.stranger.followed = scene.told_by_bus(act.script)
         act.start = asyncio.get_running_loop().time()
@@ -131,7 +132,7 @@ class World:
     async def trouble(self, *, recovery: float, blind: frozenset[Source] = frozenset()) -> AsyncIterator[None]:
         """Actions may be late while the block runs, and for `recovery` seconds after it.
 
-        `blind`: the sources that cannot look meanwhile: what they see begins anew.
+        `blind`: the sources that cannot look meanwhile: their windows restart.
         """
         loop = asyncio.get_running_loop()
         begin = loop.time()
@@ -165,11 +166,12 @@ class World:
         return scene.rule_file([plan for act in self.acts for plan in act.script], self.truth.doors.url, longer=longer)
 
     def supervise(self, member: Member) -> None:
-        """From now on it is started again when it dies."""
+        """Restart it when it dies."""
         self._supervisors.append(asyncio.create_task(member.keep()))
 
     async def watch_ourselves(self) -> None:
-        """For ever: where this machine lets us stand still, actions may be late, and so was the truth that was told."""
+        """Note, without end, when this machine does not run us: actions may be late then, and so was the truth that was
+        reported."""
         loop = asyncio.get_running_loop()
         while True:
             before = loop.time()
@@ -212,7 +214,7 @@ class World:
         return Run(routes, asyncio.get_running_loop().time(), tuple(self.troubles), tuple(self.wipes))
 
     async def until_settled(self, converged: Callable[[Run], bool]) -> None:
-        """Wait until all of this act stands where it belongs, or it is certain that it never will."""
+        """Wait until all effects of this act are where they belong, or it is certain that it never will."""
         loop = asyncio.get_running_loop()
         give_up = max([loop.time(), *(trouble.end for trouble in self.troubles)]) + SETTLE_SECONDS + self.blind_grace
         while loop.time() < give_up and not converged(self.run(self.act)):
@@ -245,7 +247,7 @@ def _read(stored: bytes) -> dict[str, Any]:
 
 
 def _is_complete(group: Mapping[str, Any]) -> bool:
-    """Whether the health of each member is known."""
+    """True if the health of each member is known."""
     members = group["members"].values()
     return bool(members) and all(member["settled"] is not None for member in members)
 

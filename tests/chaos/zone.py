@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from reactor.audit.object_history import Write as Seen
 from reactor.demo.kube import WORLD, LoggedWrite
 from tests.chaos.script import Plan
 from tests.e2e.zone_objects import ZONES
 from tests.e2e.zone_world import SICK
+from tests.judge.object_history import Write as Seen
 
 CLUSTER = "prod"
 PROBE_SECONDS = 1.0
@@ -17,7 +17,7 @@ WITNESSES = ("inside", "outside")
 
 
 def sources(probes: str) -> list[dict[str, Any]]:
-    """Two probes of each zone, and what stands in them."""
+    """Two probes of each zone, and a watch of its nodes."""
     return [
         {"name": "nodes", "kind": "NodeWatch", "cluster": CLUSTER, "target": "node/{cluster}/{node}"},
         *(
@@ -42,7 +42,7 @@ def rule(plan: Plan, longer: float) -> dict[str, Any]:
 
 
 def paths() -> list[str]:
-    """What the probes of the sick zone ask for."""
+    """Paths that the probes of the sick zone request."""
     return [f"{witness}-{SICK}" for witness in WITNESSES]
 
 

@@ -62,7 +62,7 @@ def _programs(hidden: Collection[str]) -> list[Path]:
 
 @dataclass
 class Composed:
-    """What `docker compose up` starts."""
+    """Services that `docker compose up` starts."""
 
     folder: Path
     services: dict[str, Any]
@@ -104,7 +104,7 @@ class Composed:
         return self._here(words)
 
     def log(self, name: str) -> str:
-        """What a service has printed."""
+        """Output of a service."""
         return (self.folder / name / "log").read_text("utf-8", "replace")
 
     async def start(self, name: str) -> Process:
@@ -121,7 +121,7 @@ class Composed:
         return process.returncode or 0, said
 
     async def curl(self, *words: str) -> str:
-        """What curl prints inside the network."""
+        """Output of curl inside the network."""
         command = [*self._inside(""), "curl", "-sS", "--max-time", "5", *words]
         process = await asyncio.create_subprocess_exec(*command, stdout=PIPE, stderr=STDOUT)
         return (await process.communicate())[0].decode()

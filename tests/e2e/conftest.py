@@ -1,4 +1,4 @@
-"""What most of these tests need: a shop in an emulated cluster, and the reactor as a process that looks after it."""
+"""Fixtures of most of these tests: a shop in an emulated cluster, and the reactor as a process that observes it."""
 
 from __future__ import annotations
 

@@ -11,14 +11,14 @@ from typing import Any, Self
 
 from reactor.actions.karmada.tasks import copies
 from reactor.demo.kube import WORLD, Emulator, JsonObject, LoggedWrite, write_kubeconfig
-from reactor.demo.kube.crds import load
+from reactor.demo.kube.crds import load_definitions
 from reactor.runtime.clock import Clock
 from tests.e2e.members import NAMESPACE, TICK
 from tests.karmada.scheduler import Scheduler
 
 DEFINITIONS = Path(__file__).parents[1] / "data" / "karmada" / "definitions.yaml"
 READY_SECONDS = 0.5
-"""How long a copy takes to be Healthy in a member."""
+"""Seconds until a copy is Healthy in a member."""
 
 
 class ControlPlane:
@@ -31,7 +31,7 @@ class ControlPlane:
     def __init__(self, folder: Path, names: tuple[str, ...]) -> None:
         self.names = names
         self.emulator = Emulator(clock=Clock().now)
-        self.cluster = self.emulator.cluster("karmada", crds=[*load([DEFINITIONS])])
+        self.cluster = self.emulator.cluster("karmada", crds=[*load_definitions([DEFINITIONS])])
         self.scheduler = Scheduler(self.cluster)
         self.sick: set[tuple[str, str]] = set()
         """Binding and member: copies that do not become healthy."""
@@ -39,7 +39,7 @@ class ControlPlane:
         self._since: dict[tuple[str, str], float] = {}
         self._agent: asyncio.Task[None] | None = None
         self.history: list[Mapping[str, Any]] = []
-        """What stood in the binding, each state once: `clusters`, `tasks` and `healthy`, in order."""
+        """States of the binding, each once, in order: `clusters`, `tasks` and `healthy`."""
 
     async def __aenter__(self) -> Self:
         await self.emulator.__aenter__()
@@ -64,7 +64,7 @@ class ControlPlane:
         await self.emulator.close()
 
     def settings(self) -> dict[str, Any]:
-        """How the reactor's settings describe it."""
+        """Entry of the reactor's settings for it."""
         return {"karmada": {"kubeconfig": str(write_kubeconfig(self._folder, self.emulator)), "context": "karmada"}}
 
     def ready(self, name: str, status: str) -> None:
@@ -105,7 +105,7 @@ class ControlPlane:
         )  # fmt: skip
 
     def clusters(self, name: str) -> dict[str, int]:
-        """Where the binding wants it."""
+        """Replicas by cluster that the binding wants."""
         return {one["name"]: one["replicas"] for one in self._spec(name).get("clusters") or []}
 
     def tasks(self, name: str) -> list[JsonObject]:
@@ -117,7 +117,7 @@ class ControlPlane:
         return [*(self.cluster.get("clusters", name)["spec"].get("taints") or [])]
 
     def writes(self, resource: str) -> list[LoggedWrite]:
-        """What the reactor changed, in order."""
+        """Writes of the reactor, in order."""
         return [write for write in self.emulator.writes.effective(resource) if write.manager != WORLD]
 
     def _spec(self, name: str) -> JsonObject:

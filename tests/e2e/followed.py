@@ -43,7 +43,7 @@ class Followed:
         self._prints = [(one, printed) for one, printed in shown if printed]
         self.bin = folder / "bin"
         self._before = ""
-        """What later commands of the page need: variables."""
+        """Text that later commands of the page need: variables."""
         self._env = environment(HOME=str(folder), COLUMNS="300", **env)
         for name in [name for name in self._env if name.startswith("REACTOR_") and name not in env]:
             del self._env[name]
@@ -101,7 +101,7 @@ class Followed:
 
     @property
     def environment(self) -> dict[str, str]:
-        """What its shells have."""
+        """Environment of its shells."""
         return dict(self._env)
 
     async def also(self, command: str, *, codes: Collection[int] = (0,)) -> str:

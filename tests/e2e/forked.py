@@ -22,7 +22,7 @@ FORKS.set_forkserver_preload(["tests.e2e.preloaded"])
 
 
 class Forked:
-    """What tests need of an `asyncio.subprocess.Process`."""
+    """Process with the parts of `asyncio.subprocess.Process` that tests need."""
 
     def __init__(self, process: ForkServerProcess) -> None:
         assert process.pid is not None
@@ -61,16 +61,23 @@ class Forked:
 
 
 async def fork(
-    program: Callable[[], None], words: Sequence[str], folder: Path, environment: Mapping[str, str], log: Path
-) -> Forked:
-    """Start a program, which is a function of a module, in a folder. `log`: where both its channels go."""
-    log.touch()  # it can be read from now on
-    process = FORKS.Process(target=_be, args=(program, list(words), folder, dict(environment), log))
+    program: Callable[[], None], words: Sequence[str], folder: Path, environment: Mapping[str, str], log: Path,
+    *, errors: Path | None = None,
+) -> Forked:  # fmt: skip
+    """Start a program, which is a function of a module, in a folder.
+
+    `log`: where both its channels go; `errors`: where stderr goes instead.
+    """
+    for file in (log, errors or log):
+        file.touch()  # it can be read from now on
+    process = FORKS.Process(target=_be, args=(program, list(words), folder, dict(environment), log, errors or log))
     await asyncio.to_thread(process.start)  # the first one waits for all the imports
     return Forked(process)
 
 
-def _be(program: Callable[[], None], words: list[str], folder: Path, environment: dict[str, str], log: Path) -> None:
+def _be(
+    program: Callable[[], None], words: list[str], folder: Path, environment: dict[str, str], log: Path, errors: Path
+) -> None:
     """The forked process becomes the program."""
     from tests.chaos import member  # with all that a reactor imports; it is there in what is forked
 
@@ -79,9 +86,9 @@ def _be(program: Callable[[], None], words: list[str], folder: Path, environment
     os.chdir(folder)
     os.environ.clear()
     os.environ.update(environment)
-    with open(os.devnull) as nothing, log.open("ab") as said:  # noqa: PTH123 - a descriptor, not a path
+    with open(os.devnull) as nothing, log.open("ab") as said, errors.open("ab") as wrong:  # noqa: PTH123 - a descriptor, not a path
         os.dup2(nothing.fileno(), 0)
         os.dup2(said.fileno(), 1)
-        os.dup2(said.fileno(), 2)
+        os.dup2(wrong.fileno(), 2)
     sys.argv = [program.__module__, *words]
     program()

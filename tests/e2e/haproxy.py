@@ -39,7 +39,7 @@ backend web
 {servers}
 """
 RELOAD_SECONDS = 3.0
-"""So long a reload may take before it is asked for again."""
+"""Seconds that a reload may take before it is asked for again."""
 SET = re.compile(r"set weight web/(\S+) (\d+)")
 
 
@@ -68,7 +68,7 @@ class HAProxy(Child):
 
     @property
     def client(self) -> Client:
-        """What speaks to it as the reactor does."""
+        """Client that the reactor uses."""
         return Client("edge", Settings(kind="HAProxy", socket=self.socket, backend="web"))
 
     async def ready(self) -> None:
@@ -81,7 +81,7 @@ class HAProxy(Child):
         await until_told(answers, "haproxy answers")
 
     async def says(self, line: str) -> str:
-        """What its Runtime API answers."""
+        """Answer of its Runtime API."""
         reader, writer = await asyncio.open_unix_connection(str(self.socket))
         writer.write(f"{line}\n".encode())
         answer = (await reader.read()).decode()
@@ -89,11 +89,11 @@ class HAProxy(Child):
         return answer
 
     async def weights(self) -> dict[str, int]:
-        """What stands."""
+        """Current weights."""
         return dict((await self.client.read()).by_name)
 
     async def put(self, **weights: int) -> None:
-        """Set weights as somebody else would."""
+        """Set weights as another writer would."""
         assert not (await self.says("; ".join(f"set weight web/{n} {w}" for n, w in weights.items()))).strip()
 
     async def reload(self) -> None:
@@ -119,14 +119,14 @@ class HAProxy(Child):
 
 
 class Tap:
-    """Stands before HAProxy's socket: passes all on, and keeps each write with whether it changed anything."""
+    """Proxy in front of HAProxy's socket: passes all on, and keeps each write with whether it changed anything."""
 
     def __init__(self, haproxy: HAProxy, socket: Path) -> None:
         self.socket = socket
         self._haproxy = haproxy
         self.writes: list[dict[str, int]] = []
         self.doubled: list[str] = []
-        """Writes after which nothing stood otherwise."""
+        """Writes that changed nothing."""
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Serve one connection: one line, one answer."""
@@ -164,7 +164,7 @@ class Site:
         self.addresses: dict[str, str] = {}
 
     def answers(self, name: str) -> web.Server:
-        """What serves one of them."""
+        """Server of one of the backends."""
 
         async def answer(request: web.BaseRequest) -> web.Response:
             if request.path != "/healthz":
@@ -202,7 +202,7 @@ async def site() -> AsyncIterator[Site]:
 
 
 async def stand(haproxy: HAProxy, weights: Mapping[str, int], what: str) -> None:
-    """Wait until these weights stand."""
+    """Wait until these are the current weights."""
 
     async def so() -> bool:
         return await haproxy.weights() == weights

@@ -1,7 +1,7 @@
 """Member clusters that stop answering and come back, each with a kubelet that lets Deployments' status follow.
 
 Each cluster is an API server of its own. While one is silent its kubelet goes on: what ran there runs there still, and
-nobody can tell. A watcher notes which copies of each workload are healthy and can be reached.
+no client can see it. A watcher notes which copies of each workload are healthy and can be reached.
 """
 
 from __future__ import annotations
@@ -72,11 +72,11 @@ class Member:
     cluster: EmulatedCluster
     answers: bool = True
     ready_seconds: float = 0.5
-    """How long new pods take to become ready."""
+    """Seconds until new pods are ready."""
     crashing: set[str] = field(default_factory=set)
     """Deployments whose pods never get ready here, or are ready no more."""
     _began: dict[tuple[str, str, int], float] = field(default_factory=dict)
-    """When the kubelet first saw a Deployment in this generation, by name and uid."""
+    """Time at which the kubelet first saw a Deployment in this generation, by name and uid."""
     _hang: Handle | None = None
 
     async def refuse(self) -> float:
@@ -93,7 +93,7 @@ class Member:
         return get_running_loop().time()
 
     async def come_back(self) -> float:
-        """Answer again, with all that stood there. Gives when."""
+        """Answer again, with all objects that were there. Gives the time."""
         if self._hang is not None:
             self._hang.remove()
             self._hang = None
@@ -107,13 +107,13 @@ class Member:
         return self.cluster.find("deployments", name, NAMESPACE)
 
     def has(self) -> set[str]:
-        """What stands in the namespace: `ConfigMap/web-settings`, `Deployment/web`."""
+        """Objects in the namespace: `ConfigMap/web-settings`, `Deployment/web`."""
         kinds = (*NEEDS, "deployments")
         found = (one for kind in kinds for one in self.cluster.list(kind, NAMESPACE))
         return {f"{one['kind']}/{one['metadata']['name']}" for one in found}
 
     def writes(self, resource: str = "", name: str = "") -> list[LoggedWrite]:
-        """What the reactor changed here."""
+        """Writes of the reactor in this cluster."""
         return [
             write
             for write in self.emulator.writes.effective(resource)
@@ -175,7 +175,7 @@ class Members:
         return iter(self._members.values())
 
     def settings(self, **more: Mapping[str, Any]) -> dict[str, Any]:
-        """How the reactor's settings describe the clusters. `more`: what else they say of one, by its name."""
+        """Entries of the reactor's settings for the clusters. `more`: further keys of one, by its name."""
         self._folder.mkdir(parents=True, exist_ok=True)
         files = {one.name: write_kubeconfig(self._folder / one.name, one.emulator) for one in self._members.values()}
         return {name: {"kubeconfig": str(path), "context": name, **more.get(name, {})} for name, path in files.items()}
@@ -188,20 +188,20 @@ class Members:
         await self.settle(name, *on)
 
     async def settle(self, name: str, *on: str) -> None:
-        """Wait until it is healthy in these clusters, and stands in no other."""
+        """Wait until it is healthy in these clusters, and exists in no other."""
         where = {*on}
         await until(lambda: self.healthy(name) == self.on(name) == where, f"{name} runs on {', '.join(on)} alone")
 
     def healthy(self, workload: str) -> frozenset[str]:
-        """Where it is healthy now."""
+        """Clusters in which it is healthy now."""
         return self.seen[-1][1].get(workload, frozenset()) if self.seen else frozenset()
 
     def on(self, workload: str) -> set[str]:
-        """Where its Deployment stands, also where nobody answers."""
+        """Clusters in which its Deployment exists, also those that do not answer."""
         return {one.name for one in self._members.values() if one.deployment(workload) is not None}
 
     def since_healthy(self, workload: str, cluster: str) -> float:
-        """When its copy there became healthy for good."""
+        """Time since which its copy there has been healthy."""
         at = get_running_loop().time()
         for moment, seen in reversed(self.seen):
             if cluster not in seen.get(workload, ()):
@@ -210,7 +210,7 @@ class Members:
         return at
 
     def gaps(self, workload: str, after: float) -> list[tuple[float, float]]:
-        """From when to when nobody could reach a healthy copy of it, since that moment."""
+        """Spans of time, since that moment, in which no healthy copy of it could be reached."""
         out: list[tuple[float, float]] = []
         ends = [at for at, _ in self.seen[1:]] + [get_running_loop().time()]
         for (began, seen), end in zip(self.seen, ends, strict=True):
@@ -227,7 +227,7 @@ class Members:
         return sorted((write for one in self._members.values() for write in one.writes()), key=lambda one: one.at)
 
     def doubled(self) -> list[LoggedWrite]:
-        """Writes that made an object what an earlier one had made it. None is what everybody hopes for."""
+        """Writes that made an object what an earlier one had made it. There should be none."""
         seen: set[tuple[object, ...]] = set()
         twice = []
         for write in self.writes():
@@ -250,7 +250,7 @@ class Members:
 
 
 def _meant(body: Any) -> Any:
-    """What a write wants, without what it is conditional on and the word of who decided it."""
+    """Content of a write without its preconditions and the stamps of the decision."""
     if isinstance(body, dict):
         kept = {key: value for key, value in body.items() if key not in ("resourceVersion", "uid", *STAMPS)}
         return {key: _meant(value) for key, value in sorted(kept.items())}

@@ -15,7 +15,7 @@ from tests.e2e.service import Service
 from tests.e2e.waiting import until_told
 
 BORNE = 1.0
-"""Seconds for which a cluster that does not answer is borne: by its probe, and again by the workloads' tolerations."""
+"""Seconds for which a silent cluster is tolerated: by its probe, and again by the workloads' tolerations."""
 BY_CLUSTER = "{cluster: {purgeMode: Gracefully, gracePeriodSeconds: 60}}"
 GUARDS = "{ratePerSecond: 100}"
 
@@ -59,7 +59,7 @@ def rule(
 
 
 async def group(service: Service, name: str, rule: str = "") -> Group | None:
-    """What is stored of a Deployment."""
+    """Stored group of a Deployment; None: none."""
     wanted = f"{NAMESPACE}/Deployment/{name}"
     return next((one for one in await service.groups() if (one.rule, one.object) == (rule or name, wanted)), None)
 

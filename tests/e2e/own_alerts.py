@@ -16,7 +16,7 @@ from tests.e2e.service import ROOT
 from tests.e2e.waiting import WITHIN, until_told
 
 SECONDS = 20
-"""What stands for every range and offset of the alerts; they wait for no time before they fire."""
+"""Length that replaces every range and offset of the alerts; they wait for no time before they fire."""
 STARTS_SECONDS = 60
 """The same for restarts: four of them take a while."""
 FILES = ("reactor-alerts.yml", "reactor-slos.yml")

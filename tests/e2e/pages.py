@@ -20,7 +20,7 @@ _NAMED = re.compile(r"# (\S+\.yaml)\n")
 
 
 def section(page: str, heading: str) -> str:
-    """Give what stands under a heading of a page, both as written there."""
+    """Give the text under a heading of a page, both as written there."""
     _, found, text = (ROOT / "docs" / page).read_text("utf-8").partition(f"\n## {heading}\n")
     assert found, f"{page} has no heading {heading}"
     return text.partition("\n## ")[0]

@@ -1,4 +1,4 @@
-"""What a cluster prints of its objects, and an alerting file of Prometheus: what `reactor import` reads."""
+"""Objects as a cluster prints them, and an alerting file of Prometheus: input of `reactor import`."""
 
 SPLITS = """\
 apiVersion: v1

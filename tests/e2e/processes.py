@@ -74,7 +74,7 @@ class Child:
 
     @property
     def running(self) -> bool:
-        """Whether it was started and has not ended."""
+        """True if it was started and has not ended."""
         return self._process is not None and self._process.returncode is None
 
     async def stop(self) -> int:

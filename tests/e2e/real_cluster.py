@@ -41,7 +41,7 @@ class RealCluster:
     control_plane: EnvTest
     kubeconfig: Path
     seen: list[tuple[float, Mapping[str, int]]] = field(default_factory=list)
-    """When a watch told of which weights of a TrafficSplit: each write that changed it."""
+    """Time and weights of each write to a TrafficSplit that a watch reported."""
 
     async def shop(self) -> None:
         """Make the shop of the pages: two Services with ready endpoints, and a TrafficSplit between them."""
@@ -63,7 +63,8 @@ class RealCluster:
         assert made.code == 201, made.body
 
     async def serves(self) -> bool:
-        """Whether it answers for what tests change: after a start each kind has to be read from etcd first (429)."""
+        """True if it answers for the kinds that tests change: after a start each has to be read from etcd
+        first (429)."""
         kinds = (("trafficsplits", SPLITS), ("endpointslices", SLICES))
         answers = [await self.api.get(self.api.path(plural, group=group)) for plural, group in kinds]
         return all(one.code == 200 for one in answers)
@@ -120,7 +121,7 @@ class RealCluster:
             assert made.code == 201, made.body
 
     async def has(self, name: str) -> set[str]:
-        """Which objects of an application stand here."""
+        """Kinds of an application's objects that exist here."""
         found = set()
         for one in application(name):
             group = one["apiVersion"] if "/" in one["apiVersion"] else ""

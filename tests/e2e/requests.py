@@ -1,4 +1,4 @@
-"""Services that answer requests, clients that send them by a route's weights, and the counters of what came of it."""
+"""Services that answer requests, clients that send them by a route's weights, and the counters of the results."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class Traffic:
         return sum((service.counts for service in self.services.values()), Counter[str]())
 
     async def burst(self, shop: Shop, split: str, requests: int, *, at_once: int = 4) -> Counter[str]:
-        """Send so many as fast as they are answered, by the weights that stand; give who has answered how many.
+        """Send so many as fast as they are answered, by the current weights; give who has answered how many.
 
         Ends before where the weights change.
         """

@@ -117,7 +117,7 @@ class Alertmanager(_Server):
     """Posts each alert by itself, at once, with the wiring that the how-to recommends, only more often."""
 
     def __init__(self, folder: Path, *, posts_to: Sequence[str], gossip: int = 0, peers: Sequence[int] = ()) -> None:
-        """`posts_to`: webhook URLs. `gossip`: the port on which it hears its peers; 0: it stands alone."""
+        """`posts_to`: webhook URLs. `gossip`: the port on which it listens for its peers; 0: it has none."""
         port = free_port()
         folder.mkdir(parents=True)
         hooks = [{"url": url, "http_config": {"follow_redirects": False}} for url in posts_to]

@@ -21,7 +21,7 @@ from bus.topology import GROUPS
 from reactor.cli.main import main
 from reactor.runtime.failpoints import ENVIRONMENT
 from rules.core.group import Group
-from rules.engine.group_codec import load
+from rules.engine.group_codec import load_group
 from rules.summary import route_of
 from tests.e2e import wrong_clock
 from tests.e2e.forked import Forked, fork
@@ -78,7 +78,7 @@ class Service(Reactor):
         }  # fmt: skip
         self.config.write_text(yaml.safe_dump(own | dict(settings)), encoding="utf-8")
         self.url = ""
-        """Where it listens, for health alone where it has no receiver; another port after each start."""
+        """Base URL of its receiver, or of health alone without one; another port after each start."""
         self.health_url = ""
         self._bus_url = own["bus"] | settings.get("bus", {})
         words = ["run", "--config", str(self.config), *(["--roles", "all,web"] if "web" in settings else [])]
@@ -104,17 +104,17 @@ class Service(Reactor):
         return found[1] or found[2] if found else ""
 
     async def page(self) -> str:
-        """Where its page is: `settings` say `web`."""
+        """URL of its page: `settings` have `web`."""
         found = await until(lambda: PAGE.search(self.log.read_text(errors="replace")), f"{self.name} has a page")
         return found[1]
 
     async def is_ready(self) -> bool:
-        """What /readyz says."""
+        """True if /readyz answers 200."""
         async with aiohttp.ClientSession() as session, session.get(f"{self.url}/readyz") as answer:
             return answer.status == 200
 
     async def post(self, raw: bytes, *, to: str = "am", kind: str = "application/json") -> int:
-        """Post as Alertmanager does, and give the code. Raises aiohttp.ClientError where nobody answers."""
+        """Post as Alertmanager does, and give the code. Raises aiohttp.ClientError where no server answers."""
         headers = {"Content-Type": kind, "User-Agent": "Alertmanager/0.25.0"}
         async with (
             aiohttp.ClientSession() as session,
@@ -137,22 +137,22 @@ class Service(Reactor):
 
     @property
     def bus_url(self) -> str | list[str]:
-        """Where its bus listens."""
+        """URL of its bus."""
         url: str | list[str] | None = self._bus_url.get("url")
         if url:
             return url
         return (Path(self._bus_url["store"]) / "url").read_text("utf-8")
 
     async def groups(self) -> list[Group]:
-        """What its deciders have stored, as `reactor status` reads it, but without a process for each look.
+        """Groups that its deciders have stored, as `reactor status` reads them, without a process for each look.
 
-        While it is waited for, looks share a connection: to connect takes four times as much as to look.
+        While a test waits, looks share a connection: to connect takes four times as long as to look.
         """
         kept = WAITING.get() or KeptOpen()
         try:
             url = self.bus_url
             bus = await kept.of(str(url), lambda: JetStreamBus.connect(url, name="test", patience=timedelta(seconds=3)))
-            groups = [load(entry.value) for entry in await bus.store(GROUPS).entries("*.group.>")]
+            groups = [load_group(entry.value) for entry in await bus.store(GROUPS).entries("*.group.>")]
         except (BusError, OSError):
             await kept.close()
             return []
@@ -170,7 +170,7 @@ class Service(Reactor):
         return await until_told(all_known, f"{self.name} knows {count} routes and how their backends are")
 
     async def printed(self, *words: str) -> str:
-        """What a command prints about its bus, on both channels."""
+        """Output of a command about its bus, on both channels."""
         return (await self.answered(*words))[1]
 
     async def answered(self, *words: str, config: Path | None = None) -> tuple[int, str]:
@@ -182,7 +182,7 @@ class Service(Reactor):
             return child.process.returncode or 0, child.log.read_text()
 
     async def status(self) -> list[dict[str, Any]]:
-        """What `reactor status -o json` prints."""
+        """Rows of `reactor status -o json`."""
         rows: list[dict[str, Any]] = json.loads(await self.printed("status", "-o", "json"))
         return rows
 

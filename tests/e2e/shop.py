@@ -57,7 +57,7 @@ class Shop:
         return self.east.find("trafficsplits", name, "shop")
 
     def writes(self, name: str = "") -> list[LoggedWrite]:
-        """What the reactor changed on one split, or on any, in the order in which the cluster saw it."""
+        """Writes of the reactor to one split, or to any, in the cluster's order."""
         ours = self.emulator.writes.effective("trafficsplits", manager=MANAGER)
         return [write for write in ours if name in ("", write.name)]
 

@@ -1,4 +1,4 @@
-"""Stands between Alertmanager and the reactor, passes everything on as it is, and remembers when what went by.
+"""Proxy between Alertmanager and the reactor: passes each post on unchanged, and records it with its time.
 
 So a test knows from another witness than the reactor itself that a resolved arrived, and when a firing did.
 """
@@ -20,14 +20,14 @@ HOP_BY_HOP = frozenset({"host", "content-length", "connection"})
 
 @dataclass(frozen=True, slots=True)
 class Post:
-    """One post that went by."""
+    """One post that was passed on."""
 
     at: float
-    """When it came, on the event loop's clock."""
+    """Time at which it came, on the event loop's clock."""
     alerts: tuple[tuple[str, str], ...]
     """Label `service` and status of each alert."""
     code: int
-    """What the reactor answered; 502 where it did not."""
+    """Status that the reactor answered; 502: no answer."""
 
 
 class Tap:
@@ -35,7 +35,7 @@ class Tap:
 
     def __init__(self, session: aiohttp.ClientSession) -> None:
         self.url = ""
-        """Where it listens itself."""
+        """URL on which it listens itself."""
         self.forwards_to = ""
         self.posts: list[Post] = []
         self._session = session

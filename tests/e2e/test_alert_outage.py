@@ -66,7 +66,7 @@ class Scene:
                 os.kill(self.nats.pid, signal.SIGCONT)
 
     async def says(self, status: str) -> bool:
-        """Whether the alert says so of the service, as the decider knows."""
+        """True if the decider has this status of the service from the alert."""
         members = [group.members[CHECKOUT] for group in await self.service.groups() if CHECKOUT in group.members]
         return any("am" in one.signals and one.signals["am"].status == status for one in members)
 

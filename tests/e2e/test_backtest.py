@@ -5,17 +5,19 @@ from __future__ import annotations
 import asyncio
 import json
 import subprocess
-import sys
 from asyncio import get_running_loop
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
 
+from reactor.cli.main import main
 from reactor.runtime.clock import Clock
 from tests.e2e.conftest import MakeReactor
 from tests.e2e.exporter import exporting
+from tests.e2e.forked import fork
 from tests.e2e.servers import Alertmanager, Prometheus, _Server, binary
 from tests.e2e.service import environment
 from tests.e2e.shop import Shop
@@ -47,13 +49,11 @@ rules:
 
 async def backtest(*words: str) -> tuple[int, str, str]:
     """Run the command, and give its exit code and what it printed."""
-    program = "from reactor.cli.backtest import backtest; backtest(prog_name='reactor backtest')"
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-c", program, *words, env=environment(),
-        stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
-    )  # fmt: skip
-    out, err = await process.communicate()
-    return process.returncode or 0, out.decode(), err.decode()
+    with TemporaryDirectory() as folder:
+        out, problems = Path(folder, "out"), Path(folder, "problems")
+        process = await fork(main, ["backtest", *words], Path.cwd(), environment(), out, errors=problems)
+        code = await process.wait()
+        return code, out.read_text("utf-8"), problems.read_text("utf-8")
 
 
 def moment(second: float) -> str:
@@ -191,11 +191,11 @@ rules:
   tolerationSeconds: 4
   recoverySeconds: 2
 """
-"""Nobody but the alert speaks of checkout."""
+"""Only the alert is about checkout."""
 LATE_SECONDS = 2.0
-"""How far live and backtest may be apart: a scrape, an evaluation, and a busy machine."""
+"""Largest difference in seconds between live and backtest: a scrape, an evaluation, and a busy machine."""
 ALERTMANAGER_SECONDS = 1.5
-"""And the group_interval, with the time of a post, where Alertmanager stands between."""
+"""Plus the group_interval, with the time of a post, where Alertmanager is in between."""
 
 
 @pytest.mark.timeout(180)

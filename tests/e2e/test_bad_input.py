@@ -1,4 +1,4 @@
-"""What is wrong in one place is said there, and costs nothing anywhere else."""
+"""Bad input in one place is reported there, and has no effect anywhere else."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ GHOST = """
 
 
 async def held(service: Service, rule: str) -> dict[str, Any]:
-    """Why a rule does nothing, as `reactor status -o json` tells it; empty where it holds nothing back."""
+    """Hold of a rule in `reactor status -o json`; empty: none."""
     for row in await service.status():
         if row["rule"] == rule and row["hold"]:
             return dict(row["hold"])

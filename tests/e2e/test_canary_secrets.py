@@ -81,7 +81,7 @@ class Canaries:
         return str(path)
 
     def in_(self, text: str) -> set[str]:
-        """The names of those that stand in a text: as they are, or encoded as HTTP does."""
+        """The names of those that a text contains: as they are, or encoded as HTTP does."""
         found = set()
         for name, value in self.values.items():
             forms = [
@@ -216,7 +216,7 @@ async def post(service: Service, token: str) -> None:
 
 
 async def served(service: Service, page: str, token: str) -> dict[str, str]:
-    """What is behind each URL: with the token, with none, and with a wrong one."""
+    """Answers of each URL: with the token, with none, and with a wrong one."""
     texts = {}
     async with aiohttp.ClientSession() as http:
         for path in ("/metrics", "/readyz", "/livez"):
@@ -244,7 +244,7 @@ async def stored(url: str) -> dict[str, str]:
 
 
 def mistakes(can: Canaries, url: str) -> dict[str, str]:
-    """What is said of settings that hold a secret and are wrong."""
+    """Output about settings that hold a secret and are wrong."""
     secret = can.text("wrong")
     wrong: list[dict[str, Any]] = [
         {"notifiers": {"chat": {"kind": "slack", "url": secret, "typo": secret}}},

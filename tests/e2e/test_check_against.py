@@ -74,7 +74,7 @@ async def test_queries_are_asked_of_a_real_prometheus(prometheus: Prometheus, tm
     assert "parse error" in message
 
 
-async def test_a_metric_that_nobody_has_is_told(prometheus: Prometheus, tmp_path: Path) -> None:
+async def test_a_metric_that_no_server_has_is_told(prometheus: Prometheus, tmp_path: Path) -> None:
     query = "shop_up == 0 and on(service) rate(shop_requests_totl[1m]) > 0"
     assert await findings(tmp_path, prometheus, query, target="service/east/shop/{service}") == [
         ("warning", 7, "sources[0].query", "no series is called shop_requests_totl in the last 1h")

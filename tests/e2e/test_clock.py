@@ -1,4 +1,4 @@
-"""A reactor that starts with a clock that is an hour off goes by the bus's, and acts neither early nor late."""
+"""A reactor that starts with a clock that is an hour off uses the bus's, and acts neither early nor late."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""docker-compose.yml as it stands: its own alert moves the traffic of its own gateway, and back."""
+"""docker-compose.yml, unchanged: its own alert moves the traffic of its own gateway, and back."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.skipif(bool(why_not()), reason=why_not())
 
 
 async def answers(here: Composed) -> str:
-    """Who answers a person's request to the gateway."""
+    """Name of the service that answers a request to the gateway."""
     said = await here.curl(f"http://{here.hosts['gateway']}:8080/")
     return str(json.loads(said)["service"]) if said.startswith("{") else said
 

@@ -42,7 +42,7 @@ class Demo:
     def __init__(self, process: Process, mark: str, folder: Path) -> None:
         self.process = process
         self.folder = folder
-        """Where it makes its temporary folder."""
+        """Folder for its temporary folder."""
         self.said = ""
         self._mark = f"{MARK}={mark}".encode()
 
@@ -76,7 +76,7 @@ class Demo:
             pytest.fail(f"still there after {within:g} s: {self.processes()}")
 
     def files(self) -> list[Path]:
-        """What it has left in the folder for temporary files."""
+        """Files that it has left in the folder for temporary files."""
         return list(self.folder.iterdir())
 
 
@@ -87,7 +87,7 @@ def _marked(mark: bytes) -> Iterator[str]:
                 command = (process / "cmdline").read_bytes().replace(b"\0", b" ").decode()
                 yield f"{process.name} {command}"
         except (FileNotFoundError, ProcessLookupError, PermissionError):
-            continue  # it has just ended, or is somebody else's
+            continue  # it has just ended, or belongs to another user
 
 
 @asynccontextmanager
@@ -298,7 +298,7 @@ def test_at_80_columns_no_word_is_cut_and_no_line_of_ours_is_longer(tmp_path: Pa
 
 
 def _on_a_terminal(folder: Path, *, columns: int) -> str:
-    """What `reactor demo --once` shows on a terminal that wide, without what only moves the cursor."""
+    """Output of `reactor demo --once` on a terminal that wide, without sequences that only move the cursor."""
     ours, its = pty.openpty()
     fcntl.ioctl(its, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
     environment = {**os.environ, "TERM": "xterm", "TMPDIR": str(folder)}

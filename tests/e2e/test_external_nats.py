@@ -31,7 +31,7 @@ RULES = document(ALERTS, rules=failover())
 NAMES = [f"s{number:02d}" for number in range(24)]
 TRY_AGAIN_SECONDS = 0.2
 JUNK = "reactor.facts.9999.junk.junk"
-"""A subject of a stream of ours that nobody reads."""
+"""A subject of a stream of ours that no consumer reads."""
 TAKEOVER_SECONDS = 12.0
 """The ack_wait of the executors' queue, and two seconds."""
 
@@ -170,7 +170,7 @@ async def fill(bus: JetStreamBus) -> None:
 
 
 @pytest.mark.alone
-async def test_what_a_killed_executor_had_in_hands_is_done_by_another_within_its_ack_wait(
+async def test_what_a_killed_executor_had_in_flight_is_done_by_another_within_its_ack_wait(
     shop: Shop, reactor: MakeReactor, nats: EmbeddedServer
 ) -> None:
     shop.splits(NAMES, "fallback")

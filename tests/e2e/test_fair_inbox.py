@@ -1,4 +1,4 @@
-"""A source that floods the receiver or the bus delays its own words, and nobody else's."""
+"""A source that floods the receiver or the bus delays its own messages, and no others."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ POSTS = 2
 AT_ONCE = 500
 """Observations of one publisher that are routed at once: fewer than by default, so that it shows."""
 LATER_SECONDS = 2.0
-"""So much later than otherwise an alert may be acted on."""
+"""Seconds by which an alert may be acted on later than otherwise."""
 SLACK = 5.0
 """For a machine that is slow, and does other things too."""
 SHOP = [f"shop-{number}" for number in range(8)]

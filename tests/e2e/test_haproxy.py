@@ -51,7 +51,7 @@ class Edge:
         return Service(self.folder / "reactor", rules=rules, settings=settings, failpoint=failpoint)
 
     async def moved(self, weights: dict[str, int], what: str) -> None:
-        """Wait until these weights stand, and nothing more is under way."""
+        """Wait until these are the current weights, and no more writes are under way."""
         await stand(self.haproxy, weights, what)
 
 
@@ -131,7 +131,7 @@ async def test_weights_that_a_reload_has_reset_are_put_back(edge: Edge, on_drift
     assert edge.tap.doubled == []
 
 
-async def test_somebody_else_is_overwritten_or_left_as_the_rule_says(edge: Edge) -> None:
+async def test_another_writer_is_overwritten_or_left_as_the_rule_says(edge: Edge) -> None:
     async with edge.reactor() as service:
         await service.settled(1)
         await edge.haproxy.put(here=3, there=5)

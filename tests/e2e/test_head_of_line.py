@@ -1,4 +1,4 @@
-"""Slow actions are nobody else's business."""
+"""A slow action delays no other."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How-to pages, followed: each of their commands is run, on processes and servers of the test's own.
+"""Commands of the how-to pages, run on processes and servers of the test's own.
 
 tests/e2e/unfollowed.py lists the commands that are not run here, with the test that runs them or the reason.
 """

@@ -1,4 +1,4 @@
-"""How-to pages about a reactor that runs, followed: each of their commands is run beside one in an emulated cluster."""
+"""Commands of the how-to pages about a running reactor, run beside one in an emulated cluster."""
 
 from __future__ import annotations
 

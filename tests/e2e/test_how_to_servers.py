@@ -1,4 +1,5 @@
-"""How-to pages that need servers beside the reactor, followed: a Prometheus with a past, a NATS of three, a cluster."""
+"""Commands of the how-to pages that need servers beside the reactor: a Prometheus with a past, a NATS of three, a
+cluster."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ async def test_a_global_stop_is_honoured_until_it_is_lifted_and_every_word_is_in
         assert (code, "forged: it was not signed with this key" in said) == (1, True), said
 
 
-async def test_what_is_rejected_is_not_asked_for_again_until_somebody_approves_it(
+async def test_what_is_rejected_is_not_asked_for_again_until_a_person_approves_it(
     shop: Shop, reactor: MakeReactor
 ) -> None:
     shop.splits(["cart"], "fallback")

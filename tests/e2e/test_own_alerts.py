@@ -196,7 +196,7 @@ def test_each_panel_has_an_answer_in_one_of_these_tests() -> None:
 
 
 def given(function: str) -> set[str]:
-    """The alerts that are given to a function in this file: words as they stand, or the list BUDGETS."""
+    """The alerts that are given to a function in this file: literals, or the list BUDGETS."""
     names: set[str] = set()
     for call in ast.walk(ast.parse(Path(__file__).read_text())):
         if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == function:

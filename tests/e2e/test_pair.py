@@ -23,7 +23,7 @@ SERVICES = ("cart", "checkout", "search")
 
 
 @pytest.mark.parametrize("gossips", [True, False], ids=["gossiping", "split-brain"])
-async def test_three_alerts_become_three_writes_whoever_posts_and_whoever_hears_them(
+async def test_three_alerts_become_three_writes_whichever_alertmanager_posts_and_whichever_reactor_takes_them(
     shop: Shop, reactor: MakeReactor, tmp_path: Path, *, gossips: bool
 ) -> None:
     shop.splits(SERVICES, "fallback")
@@ -70,7 +70,7 @@ async def test_three_alerts_become_three_writes_whoever_posts_and_whoever_hears_
 
 
 async def _all_resolved(service: Service) -> bool:
-    """Whether the reactors have taken each alert as resolved, and decided on that."""
+    """True if the deciders have each alert as resolved."""
     targets = [f"service/east/shop/{name}" for name in SERVICES]
     members = {target: member for group in await service.groups() for target, member in group.members.items()}
     return all(target in members and members[target].signals["am"].resolved for target in targets)

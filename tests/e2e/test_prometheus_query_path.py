@@ -29,7 +29,7 @@ RULES = document(QUERY, rules=failover(toleration=TOLERATION))
 
 
 async def checkout(service: Service) -> Member | None:
-    """What the reactor knows of checkout, as it is stored."""
+    """Stored member `checkout`; None: not stored."""
     return next((group.members.get("service/east/shop/checkout") for group in await service.groups()), None)
 
 
@@ -57,7 +57,7 @@ async def test_a_query_moves_traffic_and_a_dead_prometheus_moves_nothing(
             print(f"metric bad → write {away.at - turned_bad:.2f} s, {TOLERATION:g} s of them tolerated")
 
             await prometheus.kill()
-            exporter.up["checkout"] = True  # it has recovered, and nobody can tell
+            exporter.up["checkout"] = True  # it has recovered, and no request shows it
             await nobody_knows(service)
             assert shop.moves("checkout") == ["away"]
 

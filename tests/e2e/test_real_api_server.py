@@ -241,7 +241,7 @@ async def test_check_names_the_rights_that_are_missing_and_is_quiet_with_all_par
     assert await missing() == set()
 
 
-async def test_init_writes_rules_for_what_stands_on_a_real_server(east: RealCluster, tmp_path: Path) -> None:
+async def test_init_writes_rules_for_what_is_on_a_real_server(east: RealCluster, tmp_path: Path) -> None:
     await east.us.grant("base", "workloads", "zone-isolation")
     config, file = tmp_path / "reactor.yaml", tmp_path / "made.yaml"
     config.write_text(yaml.safe_dump(settings(east=east)))

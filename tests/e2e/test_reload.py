@@ -1,4 +1,4 @@
-"""Rule files change while the reactor runs: it goes by the new ones, or by the old ones and says why."""
+"""Rule files change while the reactor runs: it uses the new ones, or the old ones and says why."""
 
 from __future__ import annotations
 
@@ -27,8 +27,7 @@ OTHER = failover("other", selector="team=other")
 MISTAKES = "apiVersion: reactor/v1\nrules:\n- name: shop\n  kind: TrafficFailover\n  rute: {}\n- kind: Nothing\n"
 TOLERATION = 8.0
 SOON = 15.0
-"""Seconds: three times what is promised, for a busy machine, and half of what it takes until all that stands is said
-again."""
+"""Seconds: three times what is promised, for a busy machine, and half the time until all is published again."""
 
 
 async def test_a_changed_file_is_taken_without_a_new_process(shop: Shop, reactor: MakeReactor) -> None:
@@ -100,7 +99,7 @@ async def test_files_with_mistakes_change_nothing_and_are_told_of_once(shop: Sho
     assert "Traceback" not in log
 
 
-async def test_the_same_rules_in_other_words_disturb_nobody(shop: Shop, reactor: MakeReactor) -> None:
+async def test_the_same_rules_in_other_words_disturb_nothing(shop: Shop, reactor: MakeReactor) -> None:
     shop.split("checkout", "fallback")
     async with reactor(document(ALERTS, rules=SHOP)) as service:
         await service.settled(1)
@@ -223,7 +222,7 @@ async def pair(reactor: MakeReactor, rules: str, nats: EmbeddedServer) -> AsyncI
 async def test_a_fleet_of_which_half_has_the_new_rules_doubles_and_loses_nothing(
     shop: Shop, reactor: MakeReactor, nats: EmbeddedServer
 ) -> None:
-    """Also those are acted on that only the new rules know of, once everybody has them."""
+    """Also those are acted on that only the new rules know of, once all processes have them."""
     old = [f"old-{number:02d}" for number in range(12)]
     new = [f"new-{number:02d}" for number in range(12)]
     shop.splits([*old, "old-last"], "fallback")

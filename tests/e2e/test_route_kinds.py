@@ -107,7 +107,7 @@ async def test_a_reactor_that_dies_in_mid_move_again_and_again_moves_every_kind_
 
 
 def drifted(sample: Sample) -> list[Any]:
-    """Somebody gives a tenth to the secondary."""
+    """Another writer gives a tenth to the secondary."""
     at = "/spec/rules/1/pool/members" if sample.custom_kind else "/spec/http/1/route"
     tenth = sample.whole // 10
     return [

@@ -22,7 +22,7 @@ SOURCES = """
 - {name: api, kind: ClusterProbe, cluster: east}
 - {name: door, kind: TcpProbe, target: custom/door, host: 127.0.0.1, port: 9}
 """
-"""Those that watch, and those that look; nodes speak with two voices."""
+"""Those that watch, and those that look; nodes have two signals."""
 
 
 @pytest.mark.alone

@@ -38,7 +38,7 @@ HUNG = "- {name: hung, kind: EndpointsWatch, cluster: hung}\n"
 
 @asynccontextmanager
 async def dripping() -> AsyncIterator[str]:
-    """A server that answers a byte a second, for ever."""
+    """A server that answers a byte a second, without end."""
     writers: set[asyncio.StreamWriter] = set()
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -142,7 +142,7 @@ async def _half_a_post(service: Service) -> asyncio.StreamWriter:
 async def test_a_stop_within_a_reload_leaves_nothing(
     shop: Shop, reactor: MakeReactor, tmp_path: Path, milliseconds: int
 ) -> None:
-    """No partition keeps an owner, no member stands there: another process would wait for their leases."""
+    """No partition keeps an owner, no member is recorded: another process would wait for their leases."""
     shop.split("checkout", "fallback")
     async with EmbeddedServer(tmp_path / "nats") as server:
         rules = document(ALERTS, rules=failover())
@@ -162,6 +162,7 @@ async def test_a_stop_within_a_reload_leaves_nothing(
 
 
 def _changing(service: Service) -> Callable[[], Any]:
-    """Whether the reload has begun: the routers' share of the queue has been given back, or it is done already."""
+    """Condition that the reload has begun: the routers' share of the queue has been given back, or it is
+    done already."""
     size = service.log.stat().st_size
     return lambda: service.log.stat().st_size > size

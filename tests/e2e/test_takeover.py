@@ -1,4 +1,4 @@
-"""Owners die, leave, freeze and come: the others act in time, windows keep their start, and nobody writes for another.
+"""Owners die, leave, freeze and come: the others act in time, windows keep their start, and none writes for another.
 
 Real processes with the spans of time of production. What is measured is printed, and said where it is too much.
 """
@@ -30,17 +30,17 @@ pytestmark = pytest.mark.alone
 WINDOW = 8.0
 HALF = 4.0
 LATE = 2.0
-"""Seconds that a busy machine may take over what is due. A window that began anew would be HALF late."""
+"""Seconds that a busy machine may take over what is due. A window that restarted would be HALF late."""
 TAKEN_OVER = LEASE + 4.0
 HANDED_OVER = 1.0
 SHARED = 15.0
 SLOW = 1.0
-"""Seconds that the API takes for each patch, so that there is a time in which actions are in hands."""
+"""Seconds that the API takes for each patch, so that there is a time in which actions are in flight."""
 PARTITIONS = 64
 PATIENT = [f"patient{number:02d}" for number in range(12)]
 QUICK = [f"quick{number:02d}" for number in range(12)]
 FIRST = [f"first{number:02d}" for number in range(12)]
-"""They fail while nobody stops: what that takes tells how busy the machine is."""
+"""They fail while no process stops: the time until the reactors act shows how busy the machine is."""
 
 
 def rule(name: str, toleration: float) -> str:
@@ -174,8 +174,8 @@ async def test_after_a_clean_stop_another_acts_within_a_second(pair: Pair) -> No
     pair.moved_once([*PATIENT, *QUICK])
 
 
-async def test_a_clean_stop_leaves_no_action_in_hands(pair: Pair) -> None:
-    """What the one that stops had begun to carry out is carried out at once by another, or by itself before it ends."""
+async def test_a_clean_stop_leaves_no_action_in_flight(pair: Pair) -> None:
+    """An action that the stopped process had begun is carried out at once by another, or by itself before it ends."""
     pair.shop.east.faults.add(Fault(Delay(SLOW), verb="patch"))
     pair.fail(QUICK)
     await until(lambda: "SetWeights" in pair.one.log.read_text("utf-8"), "it has decided, and hands are full")
@@ -215,5 +215,5 @@ def _state(pid: int) -> str:
 
 
 def _refusals(service: Service) -> list[str]:
-    """What the server of the bus said to who published for an epoch that is over."""
+    """Answers of the bus server to publishers of an epoch that is over."""
     return [line for line in service.log.read_text("utf-8").splitlines() if "wrong last sequence" in line]

@@ -63,7 +63,7 @@ async def test_two_releases_side_by_side_decide_as_one_and_either_goes_on_alone(
             return all([await one.metric("reactor_partitions_owned") > 0 for one in (old, new)])
 
         await until_told(both_decide, "each release decides for a part of the groups")
-        for one in (old, new):  # both hear of everything, as from a pair of Alertmanagers
+        for one in (old, new):  # both get every alert, as from a pair of Alertmanagers
             for name in SERVICES:
                 assert await one.post(body(firing(name))) == 200
         await until(lambda: all(shop.moves(name) for name in SERVICES), "each service is failed over")

@@ -1,4 +1,4 @@
-"""What cannot be reached delays no start and no reload, and none of the work that does not need it."""
+"""An unreachable server delays no start and no reload, and no work that does not need it."""
 
 from __future__ import annotations
 

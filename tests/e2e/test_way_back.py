@@ -1,6 +1,6 @@
 """A rule on an error ratio, with requests that follow the weights: it leaves, tries, stays away, and comes back.
 
-A real Prometheus counts real requests to real services. Without traffic the ratio is 0/0, and nobody knows.
+A real Prometheus counts real requests to real services. Without traffic the ratio is 0/0, and health is Unknown.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ ERROR_RATIO = {
 }  # fmt: skip
 QUICK = "{percent: 20, seconds: 6}"
 BUSY = 8.0
-"""What a machine that is busy with other things may add."""
+"""Seconds that a busy machine may add."""
 
 
 async def test_it_leaves_tries_stays_away_while_errors_last_and_comes_back(
@@ -93,7 +93,7 @@ async def test_it_leaves_tries_stays_away_while_errors_last_and_comes_back(
         assert traffic.services["checkout"].counts["bad"] > 0
 
 
-async def test_a_constant_fault_writes_seldom_and_hardly_anybody_meets_it(
+async def test_a_constant_fault_writes_seldom_and_hardly_any_request_meets_it(
     shop: Shop, reactor: MakeReactor, tmp_path: Path
 ) -> None:
     """In a tenth of the times of ten minutes with recoverySeconds and trial.seconds of 60; a third of them fails."""

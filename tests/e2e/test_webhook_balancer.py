@@ -1,4 +1,4 @@
-"""A load balancer of somebody's own, moved by signed POSTs: through crashes of ours, and starts of theirs."""
+"""A load balancer of an operator's own, moved by signed POSTs: through crashes of ours, and starts of theirs."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def reactor(served: Site, server: Server, folder: Path, failpoint: str = "") -> 
 
 
 async def stands(server: Server, weights: dict[str, int]) -> int:
-    """Wait until these weights stand, and give how often they have been changed."""
+    """Wait until these are the current weights, and give how often they have been changed."""
     client = server.client()
 
     async def so() -> bool:

@@ -1,4 +1,4 @@
-"""What Alertmanager posts besides the obvious, to a reactor at work: exactly the right writes come of it.
+"""Unusual posts of Alertmanager to a reactor at work: exactly the right writes result.
 
 All tests share one reactor and one cluster; each has TrafficSplits of its own. Nothing is asked of the reactor about
 what it did: the truth is the cluster's log of writes.
@@ -102,7 +102,7 @@ async def test_a_group_that_is_resent_with_each_change_moves_each_service_once(s
     one, two, three = names = scene.services(3)
     assert await scene.post(firing(one)) == 200
     assert await scene.post(firing(one), firing(two)) == 200
-    await scene.moved(two, "away")  # resolved before that, nobody knows how it is, and it stays
+    await scene.moved(two, "away")  # resolved before that: its health is not known, and it stays
     assert await scene.post(firing(one), resolved(two), firing(three)) == 200
     await scene.idle()
     assert [scene.shop.moves(name) for name in names] == [["away"]] * 3

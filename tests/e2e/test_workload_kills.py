@@ -1,7 +1,7 @@
 """A reactor is killed at every step of taking workloads off a dead cluster: the same end, and nothing written twice.
 
 Each start of the reactor has another point at which it is killed, first while workloads leave, then while their old
-copies are purged. A workload whose action was in hands is given out again after ten seconds; others go on meanwhile.
+copies are purged. A workload whose action was in flight is given out again after ten seconds; others go on meanwhile.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def test_these_are_all_the_steps_there_are() -> None:
 
 
 async def start(service: Service, failpoint: str = "") -> None:
-    """Start it anew, to be killed there."""
+    """Restart it, to be killed there."""
     service.failpoint = failpoint
     try:
         await service.start()

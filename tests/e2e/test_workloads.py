@@ -33,7 +33,7 @@ async def five(tmp_path: Path) -> AsyncIterator[Members]:
 
 
 def everywhere(members: Members, secret: str) -> None:
-    """Let a Secret stand in all clusters, as an operator for secrets has it: it is the one thing never remembered."""
+    """Create a Secret in all clusters, as an operator for secrets has it: it is the one thing never remembered."""
     found = members["member1"].cluster.get("secrets", secret, NAMESPACE)
     for name in members.names[1:]:
         members[name].cluster.create({**found, "metadata": {"name": secret, "namespace": NAMESPACE}})

@@ -22,7 +22,7 @@ from tests.e2e.zone_log import (
 )
 from tests.e2e.zone_objects import ZONES
 from tests.e2e.zone_service import RULE, SOURCES, STEPS, TOLERATION, WORDS, Zoned, is_at, zoned
-from tests.e2e.zone_world import SICK
+from tests.e2e.zone_world import SICK, WEB
 from tests.integration.bus.authority import jetstream
 
 
@@ -44,6 +44,7 @@ async def test_people_look_isolate_abort_half_way_isolate_again_and_fail_back(pr
     assert (code, plan.splitlines()[1:] == shown.splitlines()[1 : len(plan.splitlines())]) == (1, True), shown
     assert (await prod.state()).isolation is None, "nobody said yes"
 
+    prod.world.keep_web(WEB.replicas)  # it is half way for as long as commands take
     assert (await prod.service.answered("zone", "isolate", RULE, SICK, *WORDS))[0] == 0
     await prod.until(lambda state: state.isolation and "Evacuate" in state.isolation.touched, "pods are leaving")
     code, said = await prod.service.answered("zone", "isolate", RULE, "eu-1b", *WORDS)
@@ -54,6 +55,7 @@ async def test_people_look_isolate_abort_half_way_isolate_again_and_fail_back(pr
     code, said = await prod.service.answered("zone", "abort", RULE, *WORDS)
     assert (code, "undoes: " in said, "Evacuate" in said) == (0, True, False), said
     await prod.over()
+    prod.world.keep_web(WEB.budget)
     assert prod.world.picture() == before, "a pause locks nobody in"
     check_only_the_sick_zone(prod.world)
     code, said = await prod.service.answered("zone", "isolate", RULE, SICK, *WORDS)
@@ -78,7 +80,7 @@ async def test_people_look_isolate_abort_half_way_isolate_again_and_fail_back(pr
         assert any(f'reactor as "ann" said {word}: INC-7' in sentence for sentence in told), told
 
 
-async def test_what_cannot_be_followed_is_refused_by_name_changes_nothing_and_stands_in_the_audit(
+async def test_what_cannot_be_followed_is_refused_by_name_changes_nothing_and_is_in_the_audit(
     tmp_path: Path,
 ) -> None:
     zones = [{"name": name, "id": id_} for name, id_ in ZONES.items()] + [{"name": "eu-1d", "id": "euc1-az4"}]
@@ -109,7 +111,7 @@ async def test_what_cannot_be_followed_is_refused_by_name_changes_nothing_and_st
         assert prod.world.picture() == before
 
 
-async def test_a_node_that_is_fenced_for_another_zone_is_never_fenced_anew(prod: Zoned) -> None:
+async def test_a_node_that_is_fenced_for_another_zone_is_never_fenced_again(prod: Zoned) -> None:
     """The value is being changed: the step fails with its reason and nothing is written. An abort clears all of it."""
     taint = {"key": "reactor/isolated-zone", "value": "euc1-az2", "effect": "NoSchedule"}
     prod.world.prod.patch("nodes", "a1", {"spec": {"taints": [taint]}})
@@ -169,7 +171,8 @@ async def test_a_zone_whose_rule_left_the_files_is_steered_also_by_a_new_process
     prod: Zoned,
 ) -> None:
     before = prod.world.picture()
-    assert (await prod.service.answered("zone", "isolate", RULE, SICK, *WORDS))[0] == 0
+    code, said = await prod.service.answered("zone", "isolate", RULE, SICK, *WORDS)
+    assert code == 0, said
     await prod.isolated()
     rewrite(prod.service, yaml.safe_dump({"apiVersion": "reactor/v1", "sources": SOURCES, "rules": []}))
     await reloaded(prod.service, "changed")
@@ -193,7 +196,7 @@ async def test_a_zone_whose_rule_left_the_files_is_steered_also_by_a_new_process
     await until_told(forgotten, "with nothing left to bring back the rule is no more")
 
 
-async def test_in_mode_approve_nothing_moves_before_somebody_has_said_yes(tmp_path: Path) -> None:
+async def test_in_mode_approve_nothing_moves_before_a_person_has_approved(tmp_path: Path) -> None:
     async with zoned(tmp_path, mode="Approve") as prod:
         failed = prod.fail()
 

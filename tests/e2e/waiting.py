@@ -1,4 +1,4 @@
-"""Waiting for the world: what is looked at has no event of its own, so it is looked at often, and not for ever."""
+"""Waiting for the world: what is looked at has no event of its own, so it is polled often, up to a limit."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ WITHIN = 120.0
 """Seconds. Nothing here takes a sixth of this on a quiet machine; ten tests side by side on two cores may be slow."""
 LOOK = 0.02
 ASK = 0.1
-"""Who is asked has to work for the answer, and has better things to do."""
+"""Seconds between two looks: the asked process has to work for each answer."""
 
 T = TypeVar("T")
 
 
 class KeptOpen:
-    """What is asked with, such as a connection: opened once, and again after it was closed because it failed."""
+    """Shared resource such as a connection: opened once, and again after it was closed because it failed."""
 
     def __init__(self) -> None:
         self._open: dict[object, Any] = {}
@@ -53,7 +53,7 @@ async def until(holds: Callable[[], T | None], what: str, *, within: float = WIT
 
 
 async def until_told(ask: Callable[[], Awaitable[T | None]], what: str, *, within: float = WITHIN) -> T:
-    """Wait until somebody who has to be asked says so, and give what they say."""
+    """Ask until there is an answer, and give it."""
     kept = KeptOpen()
     before = WAITING.set(kept)
     try:

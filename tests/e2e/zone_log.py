@@ -1,6 +1,6 @@
-"""What the cluster's own write log says of an isolation: whom it touched, how often, and by whose leave.
+"""The cluster's own write log of an isolation: objects that were changed, how often, and with which permission.
 
-The log is the witness: neither the reactor's word nor the emulator's answers are believed.
+The log is the witness: neither the reactor's messages nor the emulator's answers are believed.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ RELEASED = "reactor/isolation-released-at"
 
 
 def node_writes(world: ZoneWorld) -> list[LoggedWrite]:
-    """What the reactor changed on nodes."""
+    """Writes of the reactor to nodes."""
     return [write for write in world.writes() if write.resource == "nodes"]
 
 
@@ -30,7 +30,7 @@ def evictions(world: ZoneWorld) -> list[LoggedWrite]:
 
 
 def changes(write: LoggedWrite) -> list[tuple[str, str, str]]:
-    """What a write to a node changed: operation, path and value; when a node was released does not matter."""
+    """Changes of a write to a node: operation, path and value; when a node was released does not matter."""
     found = []
     for one in write.body:
         if one["op"] == "test":
@@ -41,7 +41,7 @@ def changes(write: LoggedWrite) -> list[tuple[str, str, str]]:
 
 
 def releases(world: ZoneWorld) -> list[float]:
-    """When each node of the sick zone was let go, in order."""
+    """Time of release of each node of the sick zone, in order."""
     return sorted(write.at for write in node_writes(world) if any(_releases(one) for one in write.body))
 
 
@@ -52,7 +52,7 @@ def _releases(operation: dict[str, Any]) -> bool:
 
 
 def batches(moments: list[float], *, apart: float) -> list[int]:
-    """How many were let go at a time, where batches are so many seconds apart."""
+    """Sizes of the batches, where batches are more than `apart` seconds apart."""
     sizes: list[int] = []
     last = None
     for at in moments:
@@ -95,7 +95,7 @@ def check_whole(world: ZoneWorld) -> None:
 
 @dataclass
 class Ledger:
-    """The log, played again: pods, where they stood, and what their budgets allowed at each moment."""
+    """The log, played again: pods, where they ran, and what their budgets allowed at each moment."""
 
     zones: dict[str, str] = field(default_factory=dict)
     """Node to zone."""

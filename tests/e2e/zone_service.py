@@ -69,7 +69,7 @@ class Zoned:
         return self.world.prod.monotonic()
 
     async def state(self) -> ZoneState:
-        """What the decider has stored."""
+        """Stored state of the zones."""
         groups = await self.service.groups()
         return next((group.state for group in groups if group.rule == RULE), ZoneState())
 
@@ -119,7 +119,7 @@ class Zoned:
                 raise  # else it came to its failpoint before it could say that it is ready
 
     async def zones(self) -> Mapping[str, Mapping[str, Any]]:
-        """What `reactor zone list` prints, by zone."""
+        """Rows of `reactor zone list`, by zone."""
         code, text = await self.service.answered("zone", "list", "-o", "json")
         assert code == 0, text
         return {row["zone"].partition("/")[2]: row for row in json.loads(text)}
@@ -131,7 +131,7 @@ class Zoned:
 
 
 def is_at(phase: str, status: str) -> Callable[[ZoneState], bool]:
-    """Whether an isolation is there."""
+    """Condition that an isolation has this phase and status."""
     return lambda state: state.isolation is not None and (state.isolation.phase, state.isolation.status) == (
         phase, status,
     )  # fmt: skip

@@ -33,15 +33,16 @@ BALANCER_LABEL = "node.kubernetes.io/exclude-from-external-load-balancers"
 MANAGER = "alert-reactor"
 
 
+WEB = Workload("web", "ReplicaSet", 9, budget=7)
 WORKLOADS = (
-    Workload("web", "ReplicaSet", 9, budget=7),
+    WEB,
     Workload("db", "StatefulSet", 3, budget=2, claim=True),
     Workload("batch", "Job", 2),
 )
 PLACED = {
     "web": ("a1", "a4", "a4", "b1", "b2", "b3", "c1", "c2", "c3"), "db": ("a2", "b4", "c4"), "batch": ("a3", "b1"),
 }  # fmt: skip
-"""Where the pods stand at first."""
+"""Nodes of the pods at first."""
 
 
 class ZoneWorld:
@@ -77,8 +78,13 @@ class ZoneWorld:
         self.prod.create(zone_objects.pod(f"log-{name}", name, "log", "DaemonSet", ready=True))
 
     def run_on(self, node: str) -> str:
-        """Let one more pod of `web` stand on a node, as one that had been bound before the node was fenced."""
-        return self._run(WORKLOADS[0], node, ready=True)
+        """Put one more pod of `web` on a node, as one that had been bound before the node was fenced."""
+        return self._run(WEB, node, ready=True)
+
+    def keep_web(self, least: int | None) -> None:
+        """Change the budget of `web`: with all of its replicas, no pod of it may leave the sick zone."""
+        self.prod.patch("poddisruptionbudgets", WEB.name, {"spec": {"minAvailable": least}}, "shop")
+        self.prod.settle_budgets()
 
     def serve(self, service: str, *nodes: str) -> None:
         """Let a service have ready endpoints on these nodes only."""
@@ -137,11 +143,11 @@ class ZoneWorld:
         }  # fmt: skip
 
     def writes(self) -> list[LoggedWrite]:
-        """What the reactor changed, in the order in which the cluster saw it."""
+        """Writes of the reactor, in the cluster's order."""
         return self.emulator.writes.effective(cluster="prod", manager=MANAGER)
 
     async def live(self) -> None:
-        """Play everybody else until cancelled."""
+        """Play all other controllers and users until cancelled."""
         while True:
             await asyncio.sleep(TICK)
             self._ticks += 1

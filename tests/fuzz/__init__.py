@@ -2,5 +2,5 @@
 
 `targets.py` says what may never happen, `seeds/<target>/` is where each begins: examples of all forms, and every input
 that was once a finding. `test_fuzz.py` replays the seeds and fuzzes for a minute; a longer run keeps what it has learnt
-in `.fuzz/`, which is nobody's but the machine's.
+in `.fuzz/`, which belongs to this machine alone.
 """

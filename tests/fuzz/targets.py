@@ -1,4 +1,4 @@
-"""What is fuzzed: each function takes any bytes, and raises where a promise is broken.
+"""Fuzzing targets: each function takes any bytes, and raises where a promise is broken.
 
 A reader may refuse with its own error, which people read: it says what is wrong, in one line that can be printed or be
 made so. Anything else (another exception, an answer that makes no sense) is a finding. So is what takes longer than ten
@@ -20,7 +20,7 @@ from bus.errors import Malformed
 from bus.subjects import key, token
 from reactor.alerts.alert import Alert
 from reactor.runtime.visible import visible
-from reactor.webhook.body import BadBody, read
+from reactor.webhook.body import BadBody, read_body
 from rules import loader
 from rules.core.errors import InvalidFiles, InvalidHistory
 from rules.rehearsal import history
@@ -76,7 +76,7 @@ def matchers(data: bytes) -> None:
         assert str(error)
     assert range_seconds(text) >= 0
     try:
-        jsonpath.read(text).text_of({"a": [{"b": 1}, LABELS], "labels": LABELS})
+        jsonpath.read_jsonpath(text).text_of({"a": [{"b": 1}, LABELS], "labels": LABELS})
     except (ValueError, jsonpath.NoValue) as error:
         assert str(error)
 
@@ -112,11 +112,11 @@ def yaml(data: bytes) -> None:
     except InvalidFiles as error:
         assert all(problem.line >= 1 and problem.column >= 1 and problem.message for problem in error.problems)
     try:
-        testreader.load(text, "f_test.yaml", lambda _: RULES)
+        testreader.load_suite(text, "f_test.yaml", lambda _: RULES)
     except InvalidFiles as error:
         assert error.problems
     try:
-        history.load(history.lines_of(text), "f.jsonl")
+        history.load_history(history.lines_of(text), "f.jsonl")
     except InvalidHistory as error:
         assert str(error)
 
@@ -126,7 +126,7 @@ def webhooks(data: bytes) -> None:
     if data[:1] == EDITS:
         data = json.dumps(edited(json.loads(_seeds("webhooks", "post")[0]), data[1:])).encode()
     try:
-        body = read(data)
+        body = read_body(data)
     except BadBody as error:
         assert error.code in (400, 413, 422)
         assert str(error)
@@ -139,7 +139,7 @@ def webhooks(data: bytes) -> None:
 
 
 def messages(data: bytes) -> None:
-    """Messages of the bus: put aside as Malformed, or read; and then they survive being written again."""
+    """Messages of the bus: refused as Malformed, or read; and then they survive being written again."""
     if data[:1] == EDITS and len(data) > 1:
         seeds = _seeds("messages", "[A-Z]*")
         subject_of, _, seed = seeds[data[1] % len(seeds)].partition(b"\n")
@@ -151,7 +151,7 @@ def messages(data: bytes) -> None:
     except Malformed as error:
         assert str(error)
         return
-    message_admission.refusal(subject, event.data)
+    message_admission.message_refusal(subject, event.data)
     written = encode(event.data, id="1", source="/fuzz", time=NOW)
     assert decode(written).data == event.data
 

@@ -1,4 +1,4 @@
-"""Whatever is written: it is read, or refused in words."""
+"""Any input is read, or refused in words."""
 
 from __future__ import annotations
 

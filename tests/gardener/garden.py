@@ -100,7 +100,7 @@ class Garden:
 
 
 def needed() -> list[tuple[str, Any]]:
-    """What a Shoot on AWS asks for, with the path of each: all admission plugins of Gardener are on."""
+    """Objects that a Shoot on AWS needs, with the path of each: all admission plugins of Gardener are on."""
     types = {
         "ControlPlane": "aws", "Infrastructure": "aws", "Worker": "aws", "Network": "calico",
         "OperatingSystemConfig": "gardenlinux",

@@ -1,4 +1,4 @@
-"""What a benchmark needs and does not find is said, and is no failure; and each rule kind is measured."""
+"""Benchmarks: a missing tool is reported, and is no failure; and each rule kind is measured."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ async def test_without_linkerd_failover_the_comparison_is_skipped(
 
 
 def test_every_kind_is_measured_with_ten_a_thousand_and_ten_thousand_rules() -> None:
-    """But the limiter's, which hears of no target: who acquires addresses it by its name."""
+    """All but the limiter's, which gets facts of no target: a group that acquires addresses it by its name."""
     measured = {name.partition(" ")[0] for name in MEASURED}
     kinds = [model.__name__.removesuffix("Rule") for model in catalog.KINDS if model is not LimiterRule]
     assert [f"benchmarks/rules_many.py, KINDS: {name}" for name in kinds if name not in measured] == []

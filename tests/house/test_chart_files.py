@@ -1,4 +1,4 @@
-"""What the chart repeats of the product is what the product says now."""
+"""Values that the chart repeats are those of the product."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ EXTERNAL = "nats.enabled=false,bus.url={tls://nats.example:4222}"
     ["credentials=/run/reactor/nats.creds", "nkeySeedFile=/run/reactor/nkey", "certFile=/run/reactor/crt"],
 )
 @pytest.mark.parametrize("layout", ["PerRole", "Combined"])
-def test_whoever_shows_no_password_to_the_bus_needs_no_secret_with_passwords(
+def test_a_client_that_shows_no_password_to_the_bus_needs_no_secret_with_passwords(
     identity: str, layout: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     values = f"{EXTERNAL},layout={layout},settings.bus.{identity},secrets[0].name=nats-identity"
@@ -172,7 +172,7 @@ def test_a_certificate_goes_together_with_a_user() -> None:
 
 
 @needs_helm
-def test_pods_name_no_priority_class_that_nobody_made() -> None:
+def test_pods_name_no_priority_class_that_does_not_exist() -> None:
     for values, name in {
         "priorityClass.create=true": "reactor",
         "priorityClass.create=false": None,

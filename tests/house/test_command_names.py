@@ -29,7 +29,7 @@ SPAN = re.compile(r"`reactor ([a-z][^`]*)`")
 
 
 def wrong(words: list[str]) -> str:
-    """What is wrong with a command line that a page shows; empty: nothing."""
+    """Mistake in a command line that a page shows; empty: none."""
     command: click.Command = cli
     path = ["reactor"]
     while isinstance(command, click.Group) and words and not words[0].startswith("-"):

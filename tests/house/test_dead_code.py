@@ -29,9 +29,9 @@ model_config ConnectionCls window_began window_ended generator_url
 """
 """Fields that pydantic and urllib3 read, and those of records and journaled posts that people read."""
 FOR_TESTS = """
-MemoryBus own_port lateness patch_type
+MemoryBus own_port patch_type
 """
-"""bus/testing, the emulated API server and the audit's checker are used by tests of their own."""
+"""bus/testing and the emulated API server are used by tests of their own."""
 
 
 def trees() -> Iterator[tuple[Path, ast.Module]]:
@@ -58,7 +58,7 @@ def _is_plain(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> bo
 
 
 def fields(nodes: Sequence[ast.AST]) -> Iterator[tuple[str, int]]:
-    """What classes declare by an assignment: fields, settings, members of enumerations."""
+    """Names that classes declare by an assignment: fields, settings, members of enumerations."""
     for node in nodes:
         for line in node.body if isinstance(node, ast.ClassDef) else ():
             match line:

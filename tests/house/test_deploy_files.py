@@ -1,4 +1,4 @@
-"""What stands around the code: containers, manifests, Makefile, lock files and CI, checked without a network.
+"""Files around the code: containers, manifests, Makefile, lock files and CI, checked without a network.
 
 Tools that are not on this machine (promtool, amtool, kubectl) skip their test with the reason.
 """
@@ -312,7 +312,7 @@ MADE_AND_DELETED = {
 """All that may be made or deleted, by the part of the deployment that allows it. The base deletes nothing."""
 
 
-def test_what_may_be_made_and_deleted_is_what_stands_here() -> None:
+def test_what_may_be_made_and_deleted_is_what_is_listed_here() -> None:
     allowed = {
         (path.parent.name, verb, resource)
         for path, role in manifests()
@@ -356,7 +356,7 @@ def dockerfile() -> list[list[str]]:
     return [line.split() for line in text.splitlines() if line.strip() and not line.startswith("#")]
 
 
-def test_the_image_stands_on_a_base_of_a_named_version() -> None:
+def test_the_image_has_a_base_of_a_named_version() -> None:
     bases = [words[1] for words in dockerfile() if words[0] == "FROM"]
     assert bases
     assert [base for base in bases if not re.fullmatch(r"python:3\.\d+-slim(@sha256:[0-9a-f]{64})?", base)] == []
@@ -495,7 +495,7 @@ def test_an_api_server_that_was_built_is_only_named(tmp_path: Path) -> None:
 
 
 def locked(path: Path) -> dict[str, str]:
-    """The requirements of a lock file: what stands before the hashes, and all of it."""
+    """The requirements of a lock file: the part before the hashes, and all of it."""
     joined = path.read_text().replace("\\\n", " ")
     lines = [line for line in joined.splitlines() if line.strip() and not line.startswith("#")]
     return {line.split("--hash")[0].strip(): line for line in lines}
@@ -557,7 +557,7 @@ def test_no_file_names_a_package_registry_or_a_folder_of_somebodys_machine() -> 
     assert found == []
 
 
-def test_the_rule_that_replaces_linkerd_failover_is_one_wherever_it_stands() -> None:
+def test_the_rule_that_replaces_linkerd_failover_is_one_wherever_it_is() -> None:
     overlay = DEPLOY / "kustomize" / "overlays" / "linkerd-failover"
     page = (ROOT / "docs" / "how-to" / "replace-linkerd-failover.md").read_text()
     texts = [

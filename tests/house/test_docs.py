@@ -1,6 +1,6 @@
-"""What the pages say is true of the code: links, examples, metrics, reasons, commands and words.
+"""Pages are true of the code: links, examples, metrics, reasons, commands and words.
 
-An example that nobody runs goes stale; so every rule, test, history and settings example in any page is loaded here.
+An example that is not run goes stale; so every rule, test, history and settings example in any page is loaded here.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from reactor.views.group_view import entry
 from rules import loader
 from rules.core.group import Group, NoState
 from rules.core.reasons import Because, Held
+from rules.lint import hints as lint
 from rules.rehearsal import history
 from rules.rehearsal import simulation as play
 from rules.rehearsal.simulator import simulate
 from rules.rehearsal.testing import tester
-from rules.rulefile.lint import hints as lint
 from rules.summary import GroupStatus
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -157,7 +157,7 @@ def test_no_page_names_a_place_on_the_machine_it_was_written_on(page: Path) -> N
 
 @pytest.mark.parametrize("example", RULES, ids=ids)
 def test_every_rule_example_loads_without_a_warning(example: Example) -> None:
-    assert loader.load([(example.name, example.text)]).warnings == ()
+    assert loader.load_rules([(example.name, example.text)]).warnings == ()
 
 
 @pytest.mark.parametrize("example", RULES, ids=ids)
@@ -172,7 +172,7 @@ def test_every_hint_is_told_in_the_how_to() -> None:
 
 @pytest.mark.parametrize("example", TESTS, ids=ids)
 def test_every_rule_test_example_passes(example: Example) -> None:
-    suite = tester.load(example.text, example.name, lambda name: neighbour(example.page, name))
+    suite = tester.load_suite(example.text, example.name, lambda name: neighbour(example.page, name))
     results = list(tester.run(suite))
     assert results
     assert suite.warnings == ()
@@ -181,9 +181,9 @@ def test_every_rule_test_example_passes(example: Example) -> None:
 
 @pytest.mark.parametrize("example", HISTORIES, ids=ids)
 def test_every_history_example_can_be_played_by_the_rules_of_its_page(example: Example) -> None:
-    events = history.read(example.text.splitlines(), ids(example))
+    events = history.load_history(example.text.splitlines(), ids(example)).events
     rules = [(one.name, one.text) for one in of_page(example.page) if one.is_rule_file and not one.is_test]
-    assert list(simulate(loader.load(rules).rules, events, until=3600))
+    assert list(simulate(loader.load_rules(rules).rules, events, until=3600))
 
 
 @pytest.mark.parametrize("example", SETTINGS, ids=ids)
@@ -208,7 +208,7 @@ def test_there_are_examples_of_every_kind() -> None:
 
 
 def commands() -> Iterator[tuple[str, list[str]]]:
-    """Give each `reactor …` of an example, and of a sentence: where it stands, and its words."""
+    """Give each `reactor …` of an example, and of a sentence: its place, and its words."""
     for example in EXAMPLES:
         if example.kind not in ("sh", "console"):
             continue

@@ -1,7 +1,8 @@
-"""What tests/grouped.py promises, by a run of pytest with two workers."""
+"""Promises of tests/grouped.py, by a run of pytest with two workers."""
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -22,10 +23,12 @@ def test_tests_of_a_file_that_names_a_group_run_in_one_worker_and_others_in_any(
         TOGETHER.replace('pytestmark = pytest.mark.xdist_group("one of something")', "")
     )
     (tmp_path / "pytest.ini").write_text("[pytest]\n")
-    words = ["-p", "tests.grouped", "--numprocesses", "2", "--dist", "loadgroup", "--no-loadscope-reorder", "-q"]
+    words = ["-p", "xdist", "-p", "tests.grouped", "--numprocesses", "2", "--dist", "loadgroup", "-q"]
+    words.append("--no-loadscope-reorder")
+    env = os.environ | {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}  # three processes would import them all
     done = subprocess.run(
         [sys.executable, "-m", "pytest", *words, "-c", str(tmp_path / "pytest.ini"), str(tmp_path)],
-        cwd=Path(__file__).parents[2], capture_output=True, text=True, check=False,
+        cwd=Path(__file__).parents[2], env=env, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
     assert "16 passed" in done.stdout

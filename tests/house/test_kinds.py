@@ -1,4 +1,4 @@
-"""Whoever adds a kind of rule or source learns here of each place that is still to be filled, by its name.
+"""Completeness of kinds: after adding a kind of rule or source, each place that is still to be filled, by its name.
 
 A table that misses a kind makes it do nothing in silence: guards that limit nothing, worlds that test nothing.
 """
@@ -11,7 +11,7 @@ import inspect
 import pkgutil
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, fields, is_dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
@@ -23,16 +23,16 @@ import rules
 from bus.messages import Action, ActionMessage, Carrier, Mode, Notify
 from reactor.sources import catalog as sources
 from rules import catalog
-from rules.catalog import KINDS, MODELS
+from rules.catalog import FILE_KINDS, KINDS, MODELS
 from rules.core.group import Group, Member
 from rules.core.kind import RuleKind
 from rules.core.reasons import SENTENCES, Because, Held
-from rules.kinds.quorum.kind import QuorumRule
+from rules.kinds.quorum.model import QuorumRule
 from rules.limits.limiter import LimiterRule
 from rules.limits.limiters import limiters
 from rules.rehearsal.world import promises, world_topology
+from rules.rulefile.file_kind import FileKind
 from rules.rulefile.guards import Guards
-from rules.rulefile.lint import coverage
 from rules.rulefile.model import Rule
 from rules.rulefile.sources import LoadedSource, Source
 
@@ -40,7 +40,7 @@ ROOT = Path(rules.__file__).parent
 
 
 class Forgotten(Rule):
-    """A kind of which somebody forgot whom its guards count."""
+    """A kind whose author forgot the targets that its guards count."""
 
     kind: Literal["Forgotten"] = "Forgotten"
 
@@ -56,7 +56,7 @@ class Remembered(Forgotten):
 
 
 class CountsNobody(Remembered):
-    """A kind whose guards would count nobody."""
+    """A kind whose guards would count no targets."""
 
     @property
     def default_peers(self) -> tuple[str, ...]:
@@ -69,7 +69,7 @@ class NobodyRuns(Source):
     kind: Literal["NobodyRuns"] = "NobodyRuns"
 
 
-def test_a_kind_whose_guards_would_count_nobody_is_refused() -> None:
+def test_a_kind_whose_guards_would_count_no_targets_is_refused() -> None:
     """It would act without a limit, and `check` would find no fault."""
     limit = Guards(max_unhealthy=2)
     assert limiters([Remembered(name="a", mode=Mode.ENFORCE, guards=limit)])[0].peers == ("service/**",)
@@ -95,16 +95,38 @@ def test_what_a_kind_asks_for_is_checked_in_simulated_worlds() -> None:
         promises.checks_of(QuorumRule)
 
 
-def test_a_kind_has_to_say_everything() -> None:
-    assert [one.name for one in fields(RuleKind) if (one.default, one.default_factory) != (MISSING, MISSING)] == []
-    known: Any = {one.name: getattr(KINDS[next(iter(MODELS))], one.name) for one in fields(RuleKind)}
+@pytest.mark.parametrize(("kind", "kinds"), [(RuleKind, KINDS), (FileKind, FILE_KINDS)])
+def test_a_kind_has_to_say_everything(kind: Any, kinds: Mapping[type[Rule], Any]) -> None:
+    assert [one.name for one in fields(kind) if (one.default, one.default_factory) != (MISSING, MISSING)] == []
+    known = {one.name: getattr(kinds[MODELS[0]], one.name) for one in fields(kind)}
     for name in known:
         with pytest.raises(TypeError, match=name):
-            RuleKind(**{key: value for key, value in known.items() if key != name})
+            kind(**{key: value for key, value in known.items() if key != name})
+
+
+def test_the_model_and_the_checks_of_a_kind_are_in_its_folder() -> None:
+    """A rule file's own modules name no kind: the next one would be missed there."""
+    homes = {model.__name__: Path(inspect.getfile(model)) for model in MODELS}
+    assert [name for name, path in homes.items() if path != ROOT / "kinds" / path.parent.name / "model.py"] == []
+    strangers = {
+        f"{model.__name__}.{one.name}: {home}"
+        for model, kind in FILE_KINDS.items()
+        for one in fields(kind)
+        if (home := getattr(getattr(kind, one.name), "__module__", "")).startswith("rules.kinds.")
+        and home.split(".")[2] != model.__module__.split(".")[2]
+    }
+    assert strangers == set()
+    below = [
+        node for path in (ROOT / "rulefile").rglob("*.py") for node in ast.walk(ast.parse(path.read_text("utf-8")))
+    ]
+    named = {
+        node.id if isinstance(node, ast.Name) else node.name for node in below if isinstance(node, ast.Name | ast.alias)
+    }
+    assert named & homes.keys() == set()
 
 
 def test_a_kind_without_peers_cannot_be_written() -> None:
-    """A copy of Notification with guards once acted where Notification held: nobody had said whom they count."""
+    """A copy of Notification with guards once acted where Notification held: no code said which targets they count."""
     with pytest.raises(TypeError, match="default_peers"):
         Forgotten(name="x")  # type: ignore[abstract]
     assert Remembered(name="x").default_peers == ("service/**",)
@@ -114,11 +136,6 @@ def test_a_world_has_what_the_guards_of_an_unknown_kind_count() -> None:
     cast = world_topology.Topology((), tolerations={"service/east/shop/web": {0.0}})
     watched = list(world_topology._watched(Remembered(name="x", toleration_seconds=5), cast))
     assert ("service/east/shop/web", 5) in watched
-
-
-def test_a_rule_of_an_unknown_kind_is_warned_of_where_nothing_speaks_of_its_peers() -> None:
-    (want,) = coverage.wants(Remembered(name="x"))
-    assert list(want.targets) == ["service/**"]
 
 
 def test_every_carrier_has_its_word_in_rule_files_and_every_action_its_carrier() -> None:
@@ -135,7 +152,7 @@ def field_of(message: type[BaseModel], name: str) -> object:
 
 
 def test_every_action_says_what_the_engine_the_executor_and_rule_tests_want_to_know() -> None:
-    """Where nothing is said, `ActionMessage` raises: no action is carried out, or printed, without it."""
+    """Without its own, `ActionMessage` raises: no action is carried out, or printed."""
     actions = get_args(Action)
     silent = [
         f"{action.__name__}.{name}: {inspect.getfile(action)}"
@@ -200,7 +217,7 @@ def subclasses(model: type[Source]) -> Iterator[type[Source]]:
 
 
 def has_a_kind(model: type[Source]) -> bool:
-    """Whether it says by which word rule files mean it."""
+    """True if rule files name it by a `kind`."""
     return get_origin(field_of(model, "kind")) is Literal
 
 
@@ -211,7 +228,7 @@ def test_every_kind_of_source_has_who_runs_it() -> None:
         assert callable(importlib.import_module(sources.module_of(kind)).run)
 
 
-def test_a_source_that_nobody_runs_does_not_start() -> None:
+def test_a_source_without_a_runner_does_not_start() -> None:
     with pytest.raises(LookupError, match=r"NobodyRuns: no module nobody_runs\.py"):
         sources.is_run(NobodyRuns.model_fields["kind"].default)
 
@@ -240,7 +257,7 @@ def test_the_engine_reads_nothing_of_the_state_of_a_kind() -> None:
 
 
 def test_the_engine_names_no_kind() -> None:
-    """What a kind is about is said by the kind: its word in the engine is a place that the next kind will miss."""
+    """A kind's name in the engine is a place that the next kind will miss."""
     names = [re.escape(model.__name__) for model in KINDS]
     things = "traffic|workload|zone|taint|quorum|weight|route"
     words = re.compile(rf"rules\.kinds|\b({'|'.join(names)})\b|(?i:\b\w*({things})s?\b)")

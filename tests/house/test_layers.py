@@ -1,4 +1,4 @@
-"""What import-linter cannot say: who uses the engine has imported the catalog, which hands the kinds of rules in."""
+"""Layers that import-linter cannot check: users of the engine have imported the catalog, which registers the kinds."""
 
 from __future__ import annotations
 
@@ -15,11 +15,16 @@ DECIDING = {
     for name in ("decide", "groups", "group_codec", "outbox", "retention", "routing", "subscriptions")
 }
 """Modules of the engine that ask for a rule's kind."""
-GIVEN = {"reactor.decide.questions", "reactor.route.publisher", "reactor.views.traffic_plan"}
-"""Are given a Routing, groups or decisions, which nobody can make without the kinds."""
+GIVEN = {
+    "reactor.decide.partition_context",
+    "reactor.decide.questions",
+    "reactor.route.publisher",
+    "reactor.views.traffic_plan",
+}
+"""Are given a Routing, groups or decisions, which cannot be made without the kinds."""
 
 
-def test_whoever_uses_the_engine_has_imported_the_catalog_of_kinds() -> None:
+def test_a_module_that_uses_the_engine_has_imported_the_catalog_of_kinds() -> None:
     """Else the first decision, or the first stored group that is read, would fail."""
     graph = grimp.build_graph("bus", "rules", "reactor", cache_dir=None, exclude_type_checking_imports=True)
 

@@ -76,8 +76,8 @@ def test_no_alias_has_the_name_of_a_class(generator: ModuleType) -> None:
 
 
 def wire_form(file: str, name: str, value: ast.expr) -> bool:
-    """Whether a Literal has the words of an enumeration: on the wire, and in rules, they are one noun with one
-    meaning."""
+    """True if a Literal has the words of an enumeration: on the wire, and in rules, they are one noun with
+    one meaning."""
     found = getattr(importlib.import_module(file.removesuffix(".py").replace("/", ".")), name)
     words = {node.value for node in ast.walk(value) if isinstance(node, ast.Constant)}
     return ast.unparse(value).startswith("Literal[") and issubclass(found, StrEnum) and set(found) == words

@@ -1,4 +1,4 @@
-"""The page of route kinds, and the permissions in deploy/, say what the code goes by."""
+"""The page of route kinds, and the permissions in deploy/, say what the code uses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whoever adds a kind of rule or source that names a server learns here where to say what it needs of that server.
+"""Servers of kinds: after adding a kind that names a server, the places that must say what it needs of that server.
 
 By the examples of docs/examples/keys, which have every kind: `reactor rbac` prints the permissions that they need, and
 `reactor check --against` asks the servers that they name.
@@ -28,7 +28,7 @@ Asked = Callable[[LoadedParts], object]
 
 
 class ForgottenWatch(Source):
-    """A source in a cluster, of which nobody said what it needs there."""
+    """A source in a cluster, without a list of what it needs there."""
 
     kind: Literal["ForgottenWatch"] = "ForgottenWatch"
     cluster: str = "east"
@@ -105,8 +105,8 @@ def test_every_kind_that_names_a_server_says_what_it_needs_there(asked: Asked) -
 
 
 @place
-def test_a_source_that_names_a_cluster_is_not_passed_over(path: str, asked: Asked) -> None:
-    """Its role had no permission, and nobody asked the cluster: noticed once the source ran, and was refused."""
+def test_a_source_that_names_a_cluster_is_not_skipped(path: str, asked: Asked) -> None:
+    """Its role had no permission, and no check asked the cluster: noticed once the source ran and was refused."""
     source = ForgottenWatch(name="x", target="custom/x")
     with pytest.raises(NotImplementedError, match=f"ForgottenWatch names a cluster, and has no case in {path}"):
         asked(alone(sources=[(source, Document("x.yaml", ""), ())]))
@@ -120,6 +120,6 @@ def test_a_source_that_names_a_prometheus_is_asked_about() -> None:
 
 
 @place
-def test_a_rule_that_acts_is_not_passed_over(path: str, asked: Asked) -> None:
+def test_a_rule_that_acts_is_not_skipped(path: str, asked: Asked) -> None:
     with pytest.raises(NotImplementedError, match=f"ForgottenRule acts, and has no case in {path}"):
         asked(alone(rules=[(ForgottenRule(name="x"), Document("x.yaml", ""), ())]))

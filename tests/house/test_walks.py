@@ -1,5 +1,5 @@
 """The five walks of CONTRIBUTING.md, done: each adds its example to a copy of the repository, in as many files as the
-page says, and the copy does what the example is for. What is forgotten is named by a test of the house.
+page says, and the copy does what the example is for. What is forgotten is named by a test in tests/house.
 
 tests/house/walks has the examples: new files whole, and lines before, after or instead of a line of a file that is
 there; `\\n` there goes on to the next line. Each walk copies the repository and runs its scripts: the probe's is done
@@ -30,7 +30,7 @@ JUDGES = (
     "tests/house/test_events_docs.py", "tests/house/test_benchmarks.py", "tests/house/test_golden_files.py",
     "tests/house/test_servers_of_kinds.py",
 )  # fmt: skip
-"""Tests of the house that name what is forgotten."""
+"""Tests in tests/house that name what is forgotten."""
 OTHERS = (
     "test_reference_docs.py::test_each_file_that_examples_are_from_can_be_used[taints_test.yaml]",
     "test_golden_files.py::test_a_simulation_prints_byte_for_byte_what_it_printed",
@@ -65,7 +65,7 @@ def changed(walk: str, root: Path) -> dict[str, str]:
 
 
 def section(walk: str) -> str:
-    """What the page says of a walk."""
+    """Section of the page about a walk."""
     found = re.search(rf"^### {WALKS[walk]}: .*?(?=^##)", PAGE, re.MULTILINE | re.DOTALL)
     assert found, f"CONTRIBUTING.md has no walk called {WALKS[walk]}"
     return found[0]
@@ -172,7 +172,7 @@ from pathlib import Path
 from reactor.runtime.clock import Clock
 from reactor.sources.catalog import start_all
 from reactor.sources.source_context import SourceContext
-from rules.loader import load
+from rules.loader import load_rules
 
 async def main():
     said = asyncio.get_running_loop().create_future()
@@ -180,7 +180,7 @@ async def main():
         said.done() or said.set_result(fact)
     world = SourceContext(clock=Clock(), tell=tell, clusters=None, prometheus={{}}, http=None)
     world.scheduler.start()
-    tasks = start_all(load([("{rules}", Path("{rules}").read_text())]).sources, world)
+    tasks = start_all(load_rules([("{rules}", Path("{rules}").read_text())]).sources, world)
     print((await asyncio.wait_for(said, 60)).status, len(tasks))
     for task in tasks:
         task.cancel()
@@ -207,9 +207,9 @@ from bus.messages import SetTaints
 from reactor.actions.carrier_context import CarrierContext
 from reactor.actions.catalog import carry_out
 from reactor.runtime.clock import Clock
-from rules.loader import load
+from rules.loader import load_rules
 
-(rule,) = load([("{rules}", Path("{rules}").read_text())]).rules
+(rule,) = load_rules([("{rules}", Path("{rules}").read_text())]).rules
 action = SetTaints(
     id="t/cluster/a/1", rule=rule.name, object="cluster/a", generation=1, mode="Enforce", because="TargetChanged",
     decided_at=datetime.now(timezone.utc), cluster="a", taints=(), carrier=rule.carrier,
@@ -282,11 +282,11 @@ from pathlib import Path
 from bus.messages import Health, Observation
 from reactor.web.backtest_folder import BacktestFolder
 from reactor.workbench.backtest.history_builder import unplayable
-from rules.loader import load
+from rules.loader import load_rules
 from rules.rehearsal.backtest.backtester import backtest
 from rules.rehearsal.simulation import at
 
-rules = load([("{rules}", Path("{rules}").read_text())])
+rules = load_rules([("{rules}", Path("{rules}").read_text())])
 said = [
     (second, Observation(target="service/a/b/c", status=status, signal="q", observed_at=at(second)))
     for second, status in ((0, Health.HEALTHY), (10, Health.UNHEALTHY), (100, Health.HEALTHY))

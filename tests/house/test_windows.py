@@ -24,6 +24,7 @@ OF_ONE_CLOCK = {
     "block_seconds": "a limit: where a copy may not be again",
     "practice.duration_seconds": "a drill: begun and ended by our clock",
     "rule.practice.duration_seconds": "the same",
+    "self.recovery_seconds": "only whether there is any",
     "rule.expiry_seconds": "people are told by our clock that an isolation lasts",
     "seconds_for(rule, step, undo=not forward)": "how long a step of ours may take",
     "step_seconds": "the same",
@@ -31,7 +32,7 @@ OF_ONE_CLOCK = {
 
 
 def lengths(tree: ast.AST) -> Iterator[str]:
-    """What is made into a length otherwise than by `window`, or compared with one."""
+    """Values that are made into a length otherwise than by `window`, or compared with one."""
     inside = {id(one) for call in _calls(tree, "window") for arg in call.args for one in ast.walk(arg)}
     for call in _calls(tree, "timedelta"):
         values = [*call.args, *(one.value for one in call.keywords)]

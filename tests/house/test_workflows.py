@@ -162,7 +162,7 @@ def test_the_page_of_what_was_run_counts_what_the_reports_say(tmp_path: Path) ->
 
 
 def test_the_page_in_the_documentation_is_one_that_the_script_writes() -> None:
-    """It is as old as the runs that it tells of: nobody changes it by hand, and it names no folder of a machine."""
+    """It is as old as the runs that it tells of: it is never changed by hand, and it names no folder of a machine."""
     written = runpy.run_path(str(ROOT / "scripts/gen-test-report"))
     page = (ROOT / "docs/reference/what-was-run.md").read_text()
     assert page.startswith(written["HEAD"])

@@ -12,8 +12,7 @@ import pytest
 from bus.errors import NotPermitted, Unavailable
 from reactor.fleet import presence
 from reactor.fleet.presence import present
-from reactor.process import app as app_
-from reactor.process import reloading
+from reactor.process import active_roles, reloading
 from reactor.process.app import App, Died
 from reactor.process.role_set import RoleSet
 from reactor.route.router import Router
@@ -74,8 +73,8 @@ class Unanswered(RoleSet):
 async def test_a_start_beside_a_slow_bus_tries_again_and_not_without_end(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(app_, "RoleSet", Unanswered)
-    monkeypatch.setattr(app_, "SWITCH_AGAIN_SECONDS", 0.05)
+    monkeypatch.setattr(active_roles, "RoleSet", Unanswered)
+    monkeypatch.setattr(active_roles, "AGAIN_SECONDS", 0.05)
     async with App(settings) as app:
         await until(lambda: app.decider is not None and app.decider.owned() == [0, 1, 2, 3])
     monkeypatch.setattr(Unanswered, "left", 2)
@@ -85,13 +84,13 @@ async def test_a_start_beside_a_slow_bus_tries_again_and_not_without_end(
             raise AssertionError("that does not pass by itself")
     monkeypatch.setattr(Unanswered, "left", 1_000_000)
     monkeypatch.setattr(Unanswered, "says", Unavailable("no answer to CONSUMER within 2 s"))
-    monkeypatch.setattr(app_, "START_SECONDS", 0.2)
+    monkeypatch.setattr(active_roles, "START_SECONDS", 0.2)
     with pytest.raises(Unavailable, match="no answer to CONSUMER"):
         async with App(settings):
             raise AssertionError("it did not start")
 
 
-async def test_it_says_on_the_bus_which_rules_it_goes_by(settings: Settings) -> None:
+async def test_it_says_on_the_bus_which_rules_it_uses(settings: Settings) -> None:
     async with App(settings) as app:
         await until(lambda: app.decider is not None and app.decider.owned() == [0, 1, 2, 3])
         [before] = await present(app.bus)
@@ -113,7 +112,7 @@ async def test_it_says_on_the_bus_which_rules_it_goes_by(settings: Settings) -> 
 async def test_where_nothing_starts_under_the_new_rules_the_old_ones_go_on(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(app_, "RoleSet", Picky)
+    monkeypatch.setattr(active_roles, "RoleSet", Picky)
     async with App(settings) as app:
         first = app.decider
         Path(settings.rule_files[0]).write_text(TWO)
@@ -130,7 +129,7 @@ async def test_where_nothing_starts_under_the_new_rules_the_old_ones_go_on(
 async def test_where_the_old_ones_start_no_more_either_the_process_ends(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(app_, "RoleSet", Picky)
+    monkeypatch.setattr(active_roles, "RoleSet", Picky)
     async with App(settings) as app:
         monkeypatch.setattr(Picky, "refuses", ("one", "two"))
         Path(settings.rule_files[0]).write_text(TWO)

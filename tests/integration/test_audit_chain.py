@@ -64,7 +64,7 @@ async def broken(bus: JetStreamBus, signer: Signer | None = None) -> list[str]:
 
 
 async def forge(bus: JetStreamBus, change: Callable[[Records], Records]) -> None:
-    """What remains to whoever may do everything: another stream of the same name, with other records."""
+    """Replace the stream by one of the same name with other records, as a client with all permissions can."""
     audit: Sequence[Delivery] = [
         one
         for sequence in range(1, 1 + (await bus.extent(DECISIONS)).last)
@@ -231,7 +231,7 @@ async def test_many_routers_write_one_chain_of_commands(bus: JetStreamBus) -> No
     assert max(one.link.number for one in audit.stored if one.link and one.chain == subjects.COMMANDS) == 10
 
 
-async def test_a_word_that_is_routed_twice_stands_in_the_audit_once(bus: JetStreamBus) -> None:
+async def test_a_command_that_is_routed_twice_is_in_the_audit_once(bus: JetStreamBus) -> None:
     for _ in range(2):
         await SharedChain(bus).write(entry(1, "pause"))
     await SharedChain(bus).write(entry(2, "pause"))
@@ -275,7 +275,7 @@ async def test_a_signed_chain_is_whole_also_where_it_began_before_there_was_a_ke
     assert check(audit.stored, audit.heads, audit.kept_since, KEY).tested["unsigned"] == len(audit.stored) - 2
 
 
-async def test_a_chain_that_was_written_anew_without_the_key_is_found(bus: JetStreamBus) -> None:
+async def test_a_chain_that_was_rewritten_without_the_key_is_found(bus: JetStreamBus) -> None:
     await written(bus, range(3), KEY)
     assert await broken(bus, KEY) == []
     await forge(bus, lambda records: [one for one in records if ".5." not in one[0]])
@@ -284,7 +284,7 @@ async def test_a_chain_that_was_written_anew_without_the_key_is_found(bus: JetSt
     assert await broken(bus, KEY) == ["forged"] * 3
 
 
-async def test_a_chain_that_was_written_anew_without_any_signature_is_found_by_when_the_key_came(
+async def test_a_chain_that_was_rewritten_without_any_signature_is_found_by_when_the_key_came(
     bus: JetStreamBus,
 ) -> None:
     await written(bus, range(3), KEY)
@@ -307,7 +307,7 @@ async def test_a_record_without_a_signature_after_signed_ones_is_found(bus: JetS
 
 
 async def test_the_start_that_retention_leaves_is_signed(bus: JetStreamBus) -> None:
-    """Who removes the first records may make the next one say that it is the first: it was signed as another."""
+    """A client that removes the first records may mark the next one as the first: it was signed as another."""
     await written(bus, range(3), KEY)
 
     def cut(records: Records) -> Records:

@@ -1,4 +1,4 @@
-"""A rule file that cannot be read takes no command away that somebody needs at night."""
+"""A rule file that cannot be read disables no command that an operator needs at night."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from reactor.cli.main import cli
 from reactor.cli.shared import asking
 from reactor.runtime.clock import Clock
 from rules.core.group import Group
-from rules.engine.group_codec import dump
+from rules.engine.group_codec import dump_group
 from rules.kinds.zone.state import Isolation, ZoneNodes, ZonesSeen, ZoneState
 
 WORDS = ("--comment", "INC-7", "--by", "ann", "--yes")
@@ -49,7 +49,7 @@ async def url(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[
         JetStreamBus.connect(server.url, name="test", timeout=timedelta(seconds=10)) as bus,
     ):
         await provision(bus)
-        await bus.store(GROUPS).put("0.group.test", dump(group), revision=None)
+        await bus.store(GROUPS).put("0.group.test", dump_group(group), revision=None)
         yield server.url
 
 

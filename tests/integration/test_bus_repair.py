@@ -1,4 +1,4 @@
-"""What somebody has deleted on the bus is made again, and readiness says what could not be."""
+"""Parts of the bus that another client deleted are created again, and readiness names those that could not be."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ from reactor.process.bus_repair import BusReconciler
 from reactor.process.session import agree_on_partitions
 from reactor.runtime.clock import Clock
 from reactor.runtime.errors import SettingsError
+from reactor.runtime.supervise import ended
 from reactor.settings.bus_settings import BusSettings
 from reactor.settings.model import Settings
 
@@ -75,6 +76,23 @@ async def test_what_was_deleted_is_made_again(bus: JetStreamBus, lost: str) -> N
     assert not own.lacking
 
 
+@pytest.mark.parametrize("lost", ["CONSUMER.DELETE.REACTOR_ACTIONS.executors", "STREAM.DELETE.REACTOR_ACTIONS"])
+async def test_a_queue_that_is_gone_is_made_again_once_its_work_is_refused(
+    bus: JetStreamBus, monkeypatch: pytest.MonkeyPatch, lost: str
+) -> None:
+    """At the next look, in ten seconds, an action that waits in it would be late."""
+    monkeypatch.setattr(bus_repair, "LOOK_SECONDS", 3600.0)
+    own = BusReconciler(bus, SETTINGS)
+    running = asyncio.create_task(own.run())
+    async with bus.work(topology.EXECUTORS, batch=1) as work:
+        taking = asyncio.create_task(work.next(timedelta(seconds=60)))
+        await bus.connection.api(lost, {})
+        await until_whole(bus)
+        taking.cancel()
+        await asyncio.wait([taking])
+    await ended(running)
+
+
 async def test_after_everything_was_wiped_the_number_of_partitions_is_agreed_on_again(bus: JetStreamBus) -> None:
     names = [*(one.name for one in topology.STREAMS), *(f"KV_{one.name}" for one in topology.BUCKETS)]
     for name in names:
@@ -90,7 +108,7 @@ async def test_those_who_publish_facts_hear_that_the_bus_has_lost_them(bus: JetS
     await own.look()
     assert not heard
     await bus.connection.api("STREAM.DELETE.REACTOR_FACTS", {})
-    await BusReconciler(bus, SETTINGS).look()  # another process makes it anew
+    await BusReconciler(bus, SETTINGS).look()  # another process creates it again
     await own.look()
     await own.look()
     assert heard == ["lost"]

@@ -12,7 +12,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 UNREACHED = re.compile(r"Could not find a version|No matching distribution|Max retries|Temporary failure|Connection")
-"""What pip says where no package index answers."""
+"""Message of pip where no package index answers."""
 
 
 @pytest.mark.long

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from reactor.process import app as app_
+from reactor.process import active_roles
 from reactor.process.app import App
 from reactor.settings.model import Settings
 
@@ -45,7 +45,7 @@ class SlowCrew:
 async def test_a_stop_in_the_middle_of_a_reload_leaves_no_role_behind(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:
-    monkeypatch.setattr(app_, "RoleSet", SlowCrew)
+    monkeypatch.setattr(active_roles, "RoleSet", SlowCrew)
     rules = tmp_path / "rules.yaml"
     rules.write_text(RULES)
     settings = Settings.model_validate({

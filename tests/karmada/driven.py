@@ -125,7 +125,7 @@ class Driven(Plane):
             await self.taints(member)
             await self.located(member)
         # One after the other: a policy whose workload is gone is tried again by Karmada, later and later. Bindings by
-        # hand: what would collect what belongs to nobody is a controller of Kubernetes' own.
+        # hand: what would collect what has no owner is a controller of Kubernetes' own.
         for path in (POLICIES, f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments", BINDINGS):
             await self._request("DELETE", path)
             await self.until(lambda path=path: self._none(path), f"{path} is empty")  # type: ignore[misc]

@@ -55,7 +55,7 @@ class Emulated(Plane):
         self._running.scheduler.silent = not runs
 
     async def note(self) -> None:
-        """Note each state as the members' copies stand."""
+        """Note each state of the members' copies."""
         while True:
             for name, timeline in self.timelines.items():
                 found = self._running.cluster.get("resourcebindings", f"{name}-deployment", NAMESPACE)

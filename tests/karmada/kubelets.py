@@ -1,4 +1,4 @@
-"""A stand-in for the controllers of members: each Deployment is Ready a while after it was made or changed."""
+"""A substitute for the controllers of members: each Deployment is Ready a while after it was made or changed."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Kubelets:
         await asyncio.sleep(0.25)  # aiohttp closes what it held by TLS only after it has said so
 
     async def _watch(self, name: str, member: ApiServer) -> None:
-        """Follow what stands there."""
+        """Follow the objects there."""
         headers = {"Authorization": f"Bearer {member.token}"}
         while True:
             async with self._session.get(f"{member.url}{DEPLOYMENTS}", headers=headers) as answer:

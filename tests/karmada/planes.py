@@ -1,4 +1,4 @@
-"""What a contract test asks of a Karmada control plane, the emulated one and a real one, and its timeline."""
+"""Karmada control planes of contract tests, the emulated one and a real one, and the timeline of a workload."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MEMBERS = ("m1", "m2", "m3")
 
 @dataclass(frozen=True)
 class State:
-    """How a workload stands."""
+    """State of a workload."""
 
     wanted: Mapping[str, int]
     tasks: tuple[str, ...]
@@ -33,7 +33,7 @@ class State:
 
 @dataclass
 class Timeline:
-    """What became of one workload, each state once."""
+    """States of one workload, each once."""
 
     states: list[tuple[float, State]] = field(default_factory=list)
 
@@ -70,7 +70,7 @@ class Plane(ABC):
 
     @abstractmethod
     async def change(self, name: str, spec: JsonObject) -> None:
-        """Change the spec of its binding, as somebody else."""
+        """Change the spec of its binding, as another writer."""
 
     @abstractmethod
     async def taints(self, member: str, *keys: str) -> None:
@@ -97,11 +97,11 @@ class Plane(ABC):
         return await self.api.get(f"{BINDINGS}/{name}-deployment")
 
     async def where(self, name: str) -> dict[str, int]:
-        """Where its binding wants it."""
+        """Replicas by cluster that its binding wants."""
         return wanted_of(await self.binding(name))
 
     async def tasks(self, name: str) -> list[str]:
-        """Which clusters have eviction tasks."""
+        """Clusters with eviction tasks."""
         return tasks_of(await self.binding(name))
 
     async def answered(self, name: str) -> dict[str, int]:

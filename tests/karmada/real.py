@@ -1,4 +1,4 @@
-"""A real Karmada: its API server and components, and three members in Push mode with a stand-in for kubelets."""
+"""A real Karmada: its API server and components, and three members in Push mode with a substitute for kubelets."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ class Karmada:
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def ready(self, name: str) -> bool:
-        """Whether a cluster is Ready."""
+        """True if a cluster is Ready."""
         conditions = self.plane.request("GET", f"{CLUSTERS}/{name}").get("status", {}).get("conditions") or []
         return any((one["type"], one["status"]) == ("Ready", "True") for one in conditions)
 

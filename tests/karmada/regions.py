@@ -1,4 +1,4 @@
-"""How Karmada's scheduler chooses regions, and the clusters of these.
+"""Choice of regions, and of their clusters, by Karmada's scheduler.
 
 Source: Karmada pkg/scheduler/core/spreadconstraint (group_clusters.go, select_groups.go, select_clusters_by_region.go).
 """
@@ -23,7 +23,7 @@ class Offer(NamedTuple):
 
 
 class Wanted(NamedTuple):
-    """What a policy asks."""
+    """Demands of a policy."""
 
     replicas: int
     divided: bool

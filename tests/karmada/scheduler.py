@@ -17,7 +17,7 @@ from tests.karmada.regions import Offer, Wanted, chosen
 APPLIED = "policy.karmada.io/applied-placement"
 _EFFECTS = ("NoSchedule", "NoExecute")
 _PROPERTIES = {"provider": "provider", "region": "region", "zone": "zones"}
-"""Where a cluster says what it is, by the field that a policy spreads by."""
+"""Property of a cluster by the field that a policy spreads by."""
 _ROOM = 200
 """The replicas for which each cluster has room, besides those that it has."""
 Sizes = dict[str, int]
@@ -83,7 +83,7 @@ class Scheduler:
 
 
 def must_schedule(spec: Mapping[str, Any]) -> bool:
-    """Whether a binding whose placement is applied is scheduled again: all that is not divided, and divided ones whose
+    """True if a binding whose placement is applied is scheduled again: all that is not divided, and divided ones whose
     sum is another."""
     replicas, scheduling = spec.get("replicas") or 0, spec["placement"].get("replicaScheduling") or {}
     if not replicas or scheduling.get("replicaSchedulingType") != "Divided":

@@ -23,7 +23,7 @@ PATIENCE = 60.0  # seconds; a real server on a busy machine takes its time
 
 @dataclass(frozen=True)
 class Server:
-    """Where an API server is and how to get in."""
+    """Address and credentials of an API server."""
 
     tier: str
     url: str

@@ -122,7 +122,7 @@ class EnvTest:
         self._processes[-1].send_signal(signal.SIGSTOP)
 
     def thaw(self) -> None:
-        """Let it go on, with all that stood there."""
+        """Let it go on, with all objects that were there."""
         self._processes[-1].send_signal(signal.SIGCONT)
 
     def _run(self, *command: str) -> None:

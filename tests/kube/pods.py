@@ -1,4 +1,4 @@
-"""Pods as processes: what a kubelet would make of the pods that stand on an API server, without containers.
+"""Pods as processes: what a kubelet would make of the pods of an API server, without containers.
 
 Each process has a mount namespace of its own, with the pod's ConfigMaps, Secrets and the token of its ServiceAccount at
 the paths that the pod names, a root file system that is read-only, and the pod's user. Pods have addresses of loopback
@@ -23,13 +23,13 @@ from tests.kube.api import Api
 
 TOKENS = "var/run/secrets/kubernetes.io/serviceaccount"
 HERE = ("/etc/", "/run/", "/var/run/")
-"""Where a pod's files can be put without a trace on this machine."""
+"""Folders in which a pod's files can be put without a change of this machine."""
 TEMPORARY = "/tmp"  # noqa: S108 - the pod's own
 CODE = (Path(sys.prefix), Path(sys.base_prefix), Path(__file__).parents[2])
-"""What a process needs to read beside its pod's files: the virtual environment, Python, the repository."""
+"""Paths that a process reads beside its pod's files: the virtual environment, Python, the repository."""
 REACTOR = (sys.executable, "-m", "reactor.cli.main")
 PROGRAMS = {"reactor": REACTOR, "bus-init": REACTOR, "nats": ("nats-server",)}
-"""What the image would start, by the container's name."""
+"""Command that the image would start, by the container's name."""
 
 
 def why_not() -> str:
@@ -54,13 +54,13 @@ class Pod:
 
     @property
     def log(self) -> str:
-        """What its process has printed."""
+        """Output of its process."""
         return (self.folder / "log").read_text("utf-8", "replace")
 
 
 @dataclass
 class Node:
-    """Where pods run. `ca`: the certificate of the API server."""
+    """Node on which pods run. `ca`: the certificate of the API server."""
 
     api: Api
     ca: Path

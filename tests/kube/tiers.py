@@ -91,7 +91,7 @@ def _existing(_: ExitStack) -> Server:
 _WHY_NOT: dict[str, Callable[[], str]] = {"envtest": envtest.why_not, "k3s": no_docker, "existing": _no_existing}
 _START: dict[str, Callable[[ExitStack], Server]] = {"envtest": _envtest, "k3s": _k3s, "existing": _existing}
 THERE = tuple(tier for tier in TIERS if tier in SELECTED and not why_not(tier))
-"""The tiers that tests run on. `tests/contract/kube/test_tiers.py` speaks of the others, once each."""
+"""The tiers that tests run on. `tests/contract/kube/test_tiers.py` names the others, once each."""
 
 
 class RealServers:

@@ -1,4 +1,4 @@
-"""Rules that nobody would write: their keys drawn from a seed, so that worlds also meet what no example has."""
+"""Rules that no person would write: their keys drawn from a seed, so that worlds also meet what no example has."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 import random
 from typing import Any
 
-from rules.loader import RuleSet, load
+from rules.loader import RuleSet, load_rules
 
 CLUSTERS = ["m1", "m2", "m3", "m4"]
 MODES = ("Directly", "Gracefully", "Never")
@@ -17,7 +17,7 @@ def drawn(seed: int) -> RuleSet:
     dice = random.Random(seed)
     rules = [_route(dice, number) for number in range(dice.randint(1, 3))]
     rules += [_workload(dice, number) for number in range(dice.randint(0, 2))]
-    return load([(f"drawn-{seed}.yaml", json.dumps({"apiVersion": "reactor/v1", "rules": rules}))])
+    return load_rules([(f"drawn-{seed}.yaml", json.dumps({"apiVersion": "reactor/v1", "rules": rules}))])
 
 
 def _route(dice: random.Random, number: int) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from rules.loader import RuleSet, load
+from rules.loader import RuleSet, load_rules
 
 LIBRARY = Path(__file__).resolve().parents[2] / "rules" / "library"
 CLUSTERS = ["member1", "member2", "member3"]
@@ -120,5 +120,5 @@ def names() -> list[str]:
 def rule_set(name: str) -> RuleSet:
     """Read one."""
     if name in OURS:
-        return load([(f"{name}.yaml", json.dumps({"apiVersion": "reactor/v1", **OURS[name]}))])
-    return load([(f"{name}.yaml", (LIBRARY / f"{name}.yaml").read_text("utf-8"))])
+        return load_rules([(f"{name}.yaml", json.dumps({"apiVersion": "reactor/v1", **OURS[name]}))])
+    return load_rules([(f"{name}.yaml", (LIBRARY / f"{name}.yaml").read_text("utf-8"))])

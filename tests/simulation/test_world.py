@@ -12,7 +12,7 @@ from itertools import pairwise
 import pytest
 
 from rules.core.group import Group
-from rules.engine.group_codec import dump, load
+from rules.engine.group_codec import dump_group, load_group
 from rules.engine.groups import GroupStore
 from rules.rehearsal import history
 from rules.rehearsal.world.checkers.promise_finding import Promise
@@ -35,7 +35,7 @@ LEAST = {
     Promise.EARLY: 2000, Promise.LOST: 20_000, Promise.DOUBLED: 2000, Promise.BLIND: 400, Promise.LAST: 4000,
     Promise.EXPLAINED: 5000, Promise.REHEARSED: 30,
 }  # fmt: skip
-"""How often each promise has to be tested at least: a world in which nothing happens proves nothing."""
+"""Smallest number of tests of each promise: a world in which nothing happens proves nothing."""
 
 
 @cache
@@ -56,7 +56,7 @@ def test_every_promise_is_kept(name: str) -> None:
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_rules_that_nobody_would_write_keep_every_promise_too(seed: int) -> None:
+def test_rules_that_no_person_would_write_keep_every_promise_too(seed: int) -> None:
     result = play_world(drawn(seed), seed, 6)
     assert not result.broken, result.broken[0]
 
@@ -72,7 +72,7 @@ def test_it_was_a_thousand_hours_and_every_promise_was_put_to_the_test() -> None
 def test_a_world_written_down_and_played_again_is_the_same(name: str) -> None:
     first = play_world(rule_set(name), 5, 6)
     lines = [history.written(heard, fact) for heard, fact in first.history]
-    again = history.read(lines, "world.jsonl")
+    again = history.load_history(lines, "world.jsonl").events
     assert [fact for _, fact in again] == [fact for _, fact in first.history]
     second = play_history(rule_set(name), again, 6 * 3600, first.truth)
     assert (second.tested, second.broken) == (first.tested, first.broken)
@@ -91,7 +91,7 @@ def test_a_reactor_that_crashes_at_every_step_does_the_same(name: str, monkeypat
     keep = GroupStore._keep
 
     def crashing(self: GroupStore, group: Group) -> None:
-        keep(self, load(dump(group)))
+        keep(self, load_group(dump_group(group)))
 
     monkeypatch.setattr(GroupStore, "_keep", crashing)
     crashed = play_world(rule_set(name), 3, 8)
@@ -100,7 +100,7 @@ def test_a_reactor_that_crashes_at_every_step_does_the_same(name: str, monkeypat
 
 
 @pytest.mark.parametrize("name", names())
-def test_a_world_has_somebody_who_speaks_of_all_that_a_rule_watches(name: str) -> None:
+def test_a_world_has_a_source_of_all_that_a_rule_watches(name: str) -> None:
     who = cast(rule_set(name))
     assert who.speakers
     from_members = {source.target for source in rule_set(name).sources if isinstance(source, Quorum)}

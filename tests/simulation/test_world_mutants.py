@@ -54,7 +54,7 @@ def _windows_a_twentieth_too_short(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(deadlines, "window_length", lambda rule, *, healthy: length(rule, healthy=healthy) * 0.95)
 
 
-def _windows_that_do_not_wait_while_nobody_knows(patch: pytest.MonkeyPatch) -> None:
+def _windows_that_do_not_wait_while_health_is_unknown(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(debounce, "_wait", lambda member, _at: member)
 
 
@@ -68,7 +68,7 @@ def _late_words_taken_as_new(patch: pytest.MonkeyPatch) -> None:
 
 
 def _windows_from_receipt(patch: pytest.MonkeyPatch) -> None:
-    """A word that is repeated is taken from when it comes: bad news that is late, or said again, is news for ever."""
+    """A word that is repeated is taken from when it comes: bad news that is late, or said again, counts without end."""
     heard = debounce.heard
 
     def received(member: Any, name: str, signal: Signal, rule: Any, reader: Any) -> Any:
@@ -91,7 +91,7 @@ def _unknown_taken_for_healthy(patch: pytest.MonkeyPatch) -> None:
 
 
 def _acts_against_the_present(patch: pytest.MonkeyPatch) -> None:
-    """What stands behind a mistake, and would stop its acts: each promise is kept twice."""
+    """Disable the second check, which would stop a mistaken act: each promise is kept twice."""
     patch.setattr(decide, "present", lambda _rule, _group, _around, desired, _now, _reader: (desired, ()))
 
 
@@ -102,7 +102,7 @@ def _the_first_signal_decides(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(debounce, "combined", first)
 
 
-def _nobody_wakes_up(patch: pytest.MonkeyPatch) -> None:
+def _no_group_wakes_up(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(decide, "_next_deadline", lambda *_: None)
 
 
@@ -115,7 +115,7 @@ def _windows_that_good_news_does_not_close(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(debounce, "_move", stubborn)
 
 
-def _a_hold_that_nobody_hears_of(patch: pytest.MonkeyPatch) -> None:
+def _a_hold_that_is_not_notified(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(decide, "_holding", lambda *_: None)
 
 
@@ -138,7 +138,7 @@ def _what_is_asked_is_forgotten(patch: pytest.MonkeyPatch) -> None:
 
 
 def _weights_as_a_difference(patch: pytest.MonkeyPatch) -> None:
-    """The primary's weight is taken away from what stands, instead of saying how all of them should stand."""
+    """The primary's weight is taken away from the current weights, instead of giving all of them as they should be."""
     serve = secondaries._shared
 
     def delta(rule: Any, primary: Any, secondaries: Any) -> DesiredWeights:
@@ -192,7 +192,7 @@ def _too_many_bad_peers_are_no_reason(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(budget_, "peer_health", lambda *_: PeerHealth(0, 0))
 
 
-def _a_pause_that_nobody_minds(patch: pytest.MonkeyPatch) -> None:
+def _a_pause_without_effect(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(guard, "_never", lambda *_: None)
 
 
@@ -227,25 +227,25 @@ def _windows_end_by_the_clock(patch: pytest.MonkeyPatch) -> None:
 
 
 def _any_look_will_do(patch: pytest.MonkeyPatch) -> None:
-    """What was last seen before an outage proves what is so at its end."""
+    """A status seen before an outage counts as proof at its end."""
     patch.setattr(Signal, "proves", lambda *_: True)
     patch.setattr(Signal, "is_seen", lambda *_: True)
 
 
 def _what_no_look_bridges_goes_on(patch: pytest.MonkeyPatch) -> None:
-    """A source that begins anew is believed to have looked all the time."""
+    """A source that restarts is believed to have looked all the time."""
     patch.setattr(debounce, "is_broken", lambda *_: False)
     patch.setattr(signals, "goes_on", lambda last, new: (last.status_before or last.status) is new.status)
 
 
 MUTANTS: tuple[Mutant, ...] = (
     Mutant("three_regions", Promise.EARLY, _windows_a_twentieth_too_short),
-    Mutant("brownout", Promise.EARLY, _windows_that_do_not_wait_while_nobody_knows),
+    Mutant("brownout", Promise.EARLY, _windows_that_do_not_wait_while_health_is_unknown),
     Mutant("linkerd_failover", Promise.BLIND, _late_words_taken_as_new),
     Mutant("oncall", Promise.EARLY, _windows_that_good_news_does_not_close),
-    Mutant("active_passive", Promise.LOST, _nobody_wakes_up),
+    Mutant("active_passive", Promise.LOST, _no_group_wakes_up),
     Mutant("zones drilled", Promise.EARLY, _the_first_signal_decides),
-    Mutant("zone_isolation", Promise.LOST, _a_hold_that_nobody_hears_of),
+    Mutant("zone_isolation", Promise.LOST, _a_hold_that_is_not_notified),
     Mutant("three_regions", Promise.LOST, _windows_from_receipt),
     Mutant("three_regions", Promise.DOUBLED, _ids_used_again),
     Mutant("three_regions", Promise.DOUBLED, _what_is_on_its_way_is_asked_again),
@@ -258,7 +258,7 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant("proportional", Promise.LAST, _zero_where_all_is_down),
     Mutant("plain_clusters", Promise.LAST, _purged_without_a_look),
     Mutant("zones", Promise.LAST, _two_zones_at_once),
-    Mutant("three_regions", Promise.LAST, _a_pause_that_nobody_minds),
+    Mutant("three_regions", Promise.LAST, _a_pause_without_effect),
     Mutant("zone_isolation", Promise.EARLY, _a_zone_that_is_not_proven_well),
     Mutant("active_passive", Promise.NEEDLESS, _windows_end_by_the_clock, 100),
     Mutant("active_passive", Promise.BLIND, _any_look_will_do),
@@ -307,7 +307,9 @@ def test_what_breaks_is_told_with_a_history_of_a_few_events_that_breaks_it_again
     assert 0 < len(found.history) <= most < len(result.history)
 
     told = list(lines(found))
-    again = play_history(found.rules, history.read(told, "broken.jsonl"), found.broken.at + 1, result.truth)
+    again = play_history(
+        found.rules, history.load_history(told, "broken.jsonl").events, found.broken.at + 1, result.truth
+    )
     assert found.broken in again.broken
 
     worlds = Worlds(HOURS, shortest=found)

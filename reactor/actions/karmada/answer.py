@@ -1,8 +1,8 @@
-"""What Karmada's scheduler has made of a binding: it may take clusters out, put others in, or find none.
+"""Waits for Karmada's scheduler to place a binding: it may take clusters out, put others in, or find none.
 
 It notes the generation that it has placed (`status.schedulerObservedGeneration`) where that went well. Where it did
-not, it only sets the condition Scheduled to False, which may have been so before.
-Source: Karmada pkg/scheduler/scheduler.go (patchBindingStatusCondition).
+not, it only sets the condition Scheduled to False, which may have been so before. Source: Karmada
+pkg/scheduler/scheduler.go (patchBindingStatusCondition).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from reactor.runtime.clock import Clock
 SILENT_SECONDS = 30.0
 """A scheduler that has not answered for so long is called silent. It goes on being waited for."""
 ANSWER_SECONDS = 3.0
-"""How long one call waits for it: then others have their turn, and the action is asked for again."""
+"""Seconds that one call waits for the scheduler: then others have their turn, and the action is asked for again."""
 LOOK_SECONDS = (0.05, 0.5)
 """The first pause between two looks, and the longest."""
 IN_PROGRESS = "InProgress"
@@ -29,12 +29,12 @@ ReadBinding = Callable[[], Awaitable[JsonObject]]
 
 
 def answered(binding: JsonObject) -> bool:
-    """Whether the scheduler has placed the current generation of the binding."""
+    """True if the scheduler has placed the current generation of the binding."""
     observed = (binding.get("status") or {}).get("schedulerObservedGeneration") or 0
     return bool(observed >= binding["metadata"].get("generation", 0))
 
 
-def refusal(binding: JsonObject) -> str:
+def scheduler_refusal(binding: JsonObject) -> str:
     """Give why the scheduler could not place it; empty: it says nothing."""
     conditions = (binding.get("status") or {}).get("conditions") or []
     found: JsonObject = next((one for one in conditions if one.get("type") == "Scheduled"), {})
@@ -51,9 +51,9 @@ async def answer(read: ReadBinding, before: JsonObject, clock: Clock) -> JsonObj
     ends, pause = clock.monotonic() + ANSWER_SECONDS, LOOK_SECONDS[0]
     found: JsonObject = await read()
     while not answered(found):
-        why, is_over = refusal(found), clock.monotonic() >= ends
+        why, is_over = scheduler_refusal(found), clock.monotonic() >= ends
         # The same words as before our write may be about the spec before it.
-        if why and (is_over or why != refusal(before)):
+        if why and (is_over or why != scheduler_refusal(before)):
             raise Declined("SchedulerRefused", f"Karmada's scheduler: {why}; it is on {words(found)}")
         if is_over:
             raise _silent(found, clock.now())

@@ -1,4 +1,4 @@
-"""Which binding a workload has on a Karmada control plane, and which words its definition takes."""
+"""Finds the binding of a workload on a Karmada control plane, and the words that its definition takes."""
 
 from __future__ import annotations
 

@@ -12,7 +12,8 @@ from reactor.clients.kubernetes_port import Forbidden, KubeApi, NotFound
 from reactor.runtime.clock import Clock
 
 LOOK_SECONDS = 600.0
-"""How long switches that are off are taken to stay so: they change with a restart of Karmada, not by the minute."""
+"""Seconds for which switches that are off are assumed to stay so: they change with a restart of Karmada, not by the
+minute."""
 
 _log = logging.getLogger(__name__)
 
@@ -24,9 +25,9 @@ class ControlPlane:
     clusters: ClusterLookup
     clock: Clock
     name: str = "karmada"
-    """Whose API holds the bindings, policies and Cluster objects."""
+    """Name of the cluster whose API holds the bindings, policies and Cluster objects."""
     host: str = ""
-    """Where Karmada's components run; empty: on the same API, or not known."""
+    """Name of the cluster in which Karmada's components run; empty: on the same API, or not known."""
     _looked_at: float | None = field(default=None, repr=False)
 
     async def api(self) -> KubeApi:

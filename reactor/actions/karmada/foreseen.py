@@ -1,10 +1,10 @@
-"""Where Karmada's scheduler would put a workload that is spread by region, before anything is written. Pure.
+"""Predicts the placement by Karmada's scheduler of a workload that is spread by region, before anything is written.
+Pure.
 
 At every change of a binding whose copies are full ones it chooses regions again, and a region with more clusters that
 have room for the whole workload comes before the one in which it runs. What it then takes out of `spec.clusters` is
 deleted at once. Spread by clusters alone it keeps what is listed, and divided replicas that add up it leaves alone:
-`moves` counts on both.
-Source: Karmada pkg/scheduler/core/spreadconstraint, pkg/scheduler/framework/plugins.
+`moves` counts on both. Source: Karmada pkg/scheduler/core/spreadconstraint, pkg/scheduler/framework/plugins.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from reactor.clients.kubernetes_port import JsonObject
 from reactor.clients.object_fields import MalformedField
 from reactor.clients.quantities import quantity
 from rules.kinds.workload.affinity import affine
+from rules.kinds.workload.placement import ClusterAffinity, Toleration
 from rules.kinds.workload.spread import Bounds, Insufficient, Option, by_group, group_score
 from rules.kinds.workload.tolerations import may_come
-from rules.rulefile.placement import ClusterAffinity, Toleration
 
 _ENOUGH = 2**31 - 1
 _LISTED = 100
@@ -41,7 +41,7 @@ class WouldMove(Declined):
 
 
 def spread_by_region(binding: JsonObject) -> bool:
-    """Whether regions count for this binding: they do not for replicas that are divided."""
+    """True if regions count for this binding: they do not for replicas that are divided."""
     return "region" in _bounds(binding) and not _divided(binding)
 
 
@@ -104,7 +104,7 @@ def _divided(binding: JsonObject) -> bool:
 
 
 def _knows(binding: JsonObject, cluster: JsonObject, listed: bool) -> bool:
-    """Whether the cluster serves the workload's kind (Karmada's APIEnablement); one that says nothing may."""
+    """True if the cluster serves the workload's kind (Karmada's APIEnablement); one that says nothing may."""
     resource, served = (binding.get("spec") or {}).get("resource"), (cluster.get("status") or {}).get("apiEnablements")
     if listed or not resource or not served:
         return True
@@ -113,7 +113,7 @@ def _knows(binding: JsonObject, cluster: JsonObject, listed: bool) -> bool:
 
 
 def _may(binding: JsonObject, cluster: JsonObject, listed: bool) -> bool:
-    """Whether it comes into question. What of a policy we cannot read is taken as if it allowed everything."""
+    """True if the cluster is a candidate. A part of a policy that we cannot read is assumed to allow everything."""
     placement, spec, metadata = binding["spec"]["placement"], cluster.get("spec") or {}, cluster["metadata"]
     fields = {key: spec[key] for key in ("provider", "region", "zone") if spec.get(key)}
     terms = placement.get("clusterAffinities") or [placement.get("clusterAffinity") or {}]

@@ -1,10 +1,10 @@
-"""What each action makes of a binding's clusters and eviction tasks. Pure.
+"""Changes that each action makes to a binding's clusters and eviction tasks. Pure.
 
 Karmada's scheduler answers each write, and what it takes out of `spec.clusters` is deleted at once. It keeps the
 clusters that are listed, as long as they are no more than the policy allows, and fills the list up to that number. A
 workload that is divided it leaves alone while the replicas of the clusters add up. So what is written here always is a
-placement that it has nothing to take away from, and each copy that leaves is held by a task.
-Source: Karmada pkg/scheduler/scheduler.go (doScheduleBinding), pkg/scheduler/core.
+placement that it has nothing to take away from, and each copy that leaves is held by a task. Source: Karmada
+pkg/scheduler/scheduler.go (doScheduleBinding), pkg/scheduler/core.
 """
 
 from __future__ import annotations

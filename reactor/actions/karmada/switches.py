@@ -19,7 +19,7 @@ _FLAGS = ("enable-no-execute-taint-eviction", "allow-no-execute-taint-policy")
 _GATES = "feature-gates"
 _FAILOVER, _GRACEFUL = "Failover", "GracefulEviction"
 _ALL_BETA = "AllBeta"
-"""Both gates are of this stage in every release that has them."""
+"""Feature gate that turns on both gates: they are beta in every release that has them."""
 _VARIABLE = re.compile(r"\$\$\([^()]*\)|\$\(([^()]*)\)")
 """`$(NAME)`; with a second dollar it is no reference."""
 _VERSION = re.compile(r":v?(\d+)\.(\d+)")

@@ -26,14 +26,14 @@ SEED_WORDS: Mapping[str, str] = {"Directly": "Immediately", "Gracefully": "Graci
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """What the served definition of bindings knows of eviction tasks."""
+    """Fields and words for eviction tasks in the served definition of bindings."""
 
     modes: frozenset[str] | None = frozenset(SEED_WORDS)
     """The enum of `purgeMode`; None: tasks have no such field (before 1.6)."""
     suppresses: bool = True
-    """Whether a task can be told to wait for us (`suppressDeletion`)."""
+    """True if a task can be told to wait for us (`suppressDeletion`)."""
     preserves: bool = True
-    """Whether a task can carry state (`preservedLabelState`)."""
+    """True if a task can carry state (`preservedLabelState`)."""
 
     def word(self, mode: str) -> str | None:
         """Give the purge mode as this control plane calls it; None: it is not to be said."""
@@ -43,7 +43,7 @@ class Dialect:
 
 
 class BindingPlacement(NamedTuple):
-    """Where a binding's copies are wanted, and which are on their way out."""
+    """Clusters in which a binding's copies are wanted, and the tasks of the copies on their way out."""
 
     clusters: list[JsonObject]
     tasks: list[JsonObject]

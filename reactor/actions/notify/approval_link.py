@@ -30,7 +30,7 @@ class LinkUnusable(ReactorError):
 
 @dataclass(frozen=True, slots=True)
 class ApprovalLink:
-    """What a link is about."""
+    """Content of a link to approve or reject one plan."""
 
     id: str
     """Names the notification that it was sent with."""

@@ -1,4 +1,5 @@
-"""What each kind of notifier is sent: the same action is the same bytes, and what is over closes its incident."""
+"""Content of notifications for each kind of notifier: the same action is the same bytes, and what is over closes its
+incident."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ from rules.core.reasons import Held
 
 PAGERDUTY, OPSGENIE = "https://events.pagerduty.com", "https://api.opsgenie.com"
 ALERT_LASTS = timedelta(days=1)
-"""How long an alert fires in Alertmanager if nothing is said any more: without an end it would be over in minutes."""
+"""Time after which an alert ends in Alertmanager if no other follows: without it it would be over in minutes."""
 _SOURCE = "/reactor/executor"
 _ASKS = (Held.AWAITING_APPROVAL, Held.APPROVAL_EXPIRED)
 
@@ -51,7 +52,7 @@ def _json(value: object) -> bytes:
 
 
 def commands(action: Notify) -> list[str]:
-    """What a person may want to type next."""
+    """Commands that a person may want to type next."""
     if action.because in _ASKS:
         about = f"{action.rule} {action.object}"
         return [f"reactor approve {about} --comment …", f"reactor reject {about} --comment …"]

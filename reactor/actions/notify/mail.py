@@ -17,7 +17,7 @@ from rules.core.reasons import sentence
 SUBJECT_MAX = 200
 """Characters. The body has everything."""
 _DOMAIN = "alert-reactor.invalid"
-"""Of message ids. They are made from the action's id, so that a repeat has the id of the first."""
+"""Domain of message ids. They are made from the action's id, so that a repeat has the id of the first."""
 
 
 def letter(action: Notify, to: Email, now: datetime) -> EmailMessage:

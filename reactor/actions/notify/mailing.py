@@ -1,4 +1,4 @@
-"""How a mail goes out: one SMTP session in a thread, cut off when its time is over.
+"""Sends a mail: one SMTP session in a thread, cut off when its time is over.
 
 What goes wrong: 4yz and a silent or broken connection may pass (NotifierUnavailable), 5yz and TLS do not (Declined).
 """
@@ -26,13 +26,13 @@ from reactor.runtime.visible import visible
 from reactor.settings.email import Email, address_of
 
 TIMEOUT_SECONDS = 5.0
-"""Of one answer of the server, and of an attempt as a whole."""
+"""Seconds for one answer of the server, and for an attempt as a whole."""
 WORDS_MAX = 200
 """Characters of a server's own words that an error repeats."""
 _MAILS = Threads("mails", 4)
 _HELLO = "localhost"  # the full name of this machine would be asked of DNS, for as long as that takes
 RefusedRecipients = Mapping[str, tuple[int, bytes]]
-"""By recipient: the server's code and its words."""
+"""Code and words of the server, by recipient."""
 
 
 async def send(name: str, mail: EmailMessage, to: Email, clock: Clock) -> None:
@@ -113,7 +113,7 @@ class _TimedTls(smtplib.SMTP_SSL, _Timed):
 
 
 class _Until(io.RawIOBase):
-    """What a socket gives in the time that is left."""
+    """Raw reader of a socket with a deadline."""
 
     def __init__(self, sock: socket.socket, seconds_left: Callable[[], float]) -> None:
         self._sock = sock

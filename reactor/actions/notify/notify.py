@@ -36,7 +36,7 @@ notified = Counter(
 
 
 class NotifiedLog:
-    """Which notifier has sent which action, so that a repeat for the sake of one notifier is silent for the others."""
+    """Notifiers that have sent an action, so that a repeat for the sake of one is silent for the others."""
 
     def __init__(self) -> None:
         self._told: OrderedDict[tuple[str, str], None] = OrderedDict()

@@ -1,4 +1,4 @@
-"""How a notification goes out over HTTP. A notifier's URL is a secret: no error and no log line says it."""
+"""Posts a notification over HTTP. A notifier's URL is a secret: no error and no log line says it."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from reactor.settings.notifier_settings import Notifier
 TIMEOUT_SECONDS = 5.0
 ATTEMPTS_MAX = 3
 SEND_SECONDS = 9.0
-"""No attempt begins later than this, so that all is over before the action is published again (15 s)."""
+"""Seconds after which no attempt begins, so that all is over before the action is published again (15 s)."""
 USUAL_URLS = {"pagerduty": PAGERDUTY, "opsgenie": OPSGENIE}
-"""Where the settings name no other; in Europe PagerDuty and Opsgenie have others."""
+"""URLs where the settings name no other; in Europe PagerDuty and Opsgenie have others."""
 
 
 class NotifierUnavailable(Retryable):
-    """No answer in time, 429 or 5xx."""
+    """The notifier did not answer in time, or answered 429 or 5xx."""
 
 
 async def url_of(name: str, notifier: Notifier) -> str:

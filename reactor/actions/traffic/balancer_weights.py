@@ -22,7 +22,7 @@ from reactor.runtime.clock import Clock
 from reactor.runtime.errors import ReactorError
 
 READ_BACK_SECONDS = 0.3
-"""So long after a write it is read back where nothing else says that it took effect: within a second, with the
+"""Seconds between a write and reading it back where nothing else says that it took effect: within a second, with the
 reading."""
 _log = logging.getLogger(__name__)
 
@@ -32,7 +32,7 @@ class _Written:
     before: Weights
     after: Weights
     others: str = ""
-    """What another writer had made of it meanwhile; empty: there was none."""
+    """Weights that another writer had set meanwhile; empty: there was none."""
 
 
 async def carry_out(balancer: LoadBalancer, action: SetWeights, clock: Clock, context: ExecutionContext) -> Outcome:
@@ -46,7 +46,7 @@ async def carry_out(balancer: LoadBalancer, action: SetWeights, clock: Clock, co
     try:
         if action.mode is not Mode.ENFORCE:
             raise Declined("DryRun", f"mode {action.mode}: decided and recorded, not carried out")
-        written = await _settled(balancer, action, clock, context)
+        written = await _write_until_settled(balancer, action, clock, context)
     except ReactorError as error:
         outcome = failed(action.id, clock, error)
         level = logging.INFO if outcome.status == "Refused" else logging.WARNING
@@ -62,17 +62,17 @@ async def carry_out(balancer: LoadBalancer, action: SetWeights, clock: Clock, co
     return done(action.id, clock, wrote=True, detail=moved)
 
 
-async def _settled(
+async def _write_until_settled(
     balancer: LoadBalancer, action: SetWeights, clock: Clock, context: ExecutionContext
 ) -> _Written | None:
     try:
         async with asyncio.timeout(SETTLE_SECONDS):
-            return await _tried(balancer, action, clock, context)
+            return await _try_writing(balancer, action, clock, context)
     except TimeoutError as error:
         raise ApiUnavailable(f"{action.object}: not settled within {SETTLE_SECONDS:g} s") from error
 
 
-async def _tried(
+async def _try_writing(
     balancer: LoadBalancer, action: SetWeights, clock: Clock, context: ExecutionContext
 ) -> _Written | None:
     unanswered: Weights | None = None
@@ -121,7 +121,7 @@ async def _write(
 
 
 def stands(seen: Weights, action: SetWeights) -> bool:
-    """Whether the weights are as asked. Raises Declined: BackendMissing, AllZero."""
+    """True if the weights are as asked. Raises Declined: BackendMissing, AllZero."""
     if missing := sorted(set(action.weights) - set(seen.by_name)):
         have = ", ".join(seen.by_name) or "none"
         raise Declined("BackendMissing", f"{action.object} has no backend {', '.join(missing)}; it has: {have}")

@@ -1,4 +1,4 @@
-"""What is to be written to a route so that its weights are as asked: pure functions of the object and its kind.
+"""Patch of a route that makes its weights as asked: pure functions of the object and its kind.
 
 Other rules, other backends and all other fields belong to other writers and are never touched.
 """

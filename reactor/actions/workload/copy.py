@@ -1,8 +1,8 @@
-"""What of an object another cluster can take: pure.
+"""Makes the copy of an object that another cluster can take: pure.
 
 Kept are name, namespace, labels, annotations and the desired state. What the source cluster's own machinery wrote
-(identity, status, addresses, volumes, ownership, finalizers) would be wrong or refused elsewhere.
-Sources: Karmada pkg/resourceinterpreter/default/native/prune; Velero's restore actions strip the same fields.
+(identity, status, addresses, volumes, ownership, finalizers) would be wrong or refused elsewhere. Sources: Karmada
+pkg/resourceinterpreter/default/native/prune; Velero's restore actions strip the same fields.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def portable(found: JsonObject) -> JsonObject:
 
 
 def travels(found: JsonObject) -> bool:
-    """Whether the object means anything in another cluster."""
+    """True if the object means anything in another cluster: all but Secrets with a token of this one."""
     return found.get("kind") != "Secret" or found.get("type") not in TOKEN_SECRETS
 
 
@@ -67,7 +67,7 @@ def annotated(wanted: JsonObject, annotations: Mapping[str, str]) -> JsonObject:
 
 
 def contains(live: object, wanted: object) -> bool:
-    """Whether all that is wanted is there. More may be there: defaults, and what others have added to mappings."""
+    """True if `live` has all that is wanted. It may have more: defaults, and what others have added to mappings."""
     if isinstance(wanted, dict):
         return isinstance(live, dict) and all(contains(live.get(key), value) for key, value in wanted.items())
     if isinstance(wanted, list):

@@ -18,9 +18,9 @@ from reactor.runtime.clock import Clock
 
 AT_ONCE = 8
 WAIT_SECONDS = 1.0
-"""Between two tries of a pod whose budget is spent; a pod that replaces another is seldom ready sooner."""
+"""Seconds between two tries of a pod whose budget is spent; a pod that replaces another is seldom ready sooner."""
 BUDGET_SECONDS = 8.0
-"""How long one try of a purge waits for budgets. The next one goes on where this ended."""
+"""Seconds that one try of a purge waits for budgets. The next one goes on where this ended."""
 
 
 async def pods_of(api: KubeApi, obj: JsonObject) -> list[JsonObject]:

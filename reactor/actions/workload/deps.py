@@ -1,9 +1,9 @@
-"""What a workload cannot start without: the objects that its pods name. Pure.
+"""Dependencies of a workload: the objects that its pods name and cannot start without. Pure.
 
 ConfigMaps, Secrets, ServiceAccounts and PersistentVolumeClaims, wherever a pod template can name one; Services, routes
 and what else belongs to an application are workloads of their own to a rule. RBAC of a ServiceAccount stays behind:
-what it may do elsewhere is that cluster's decision.
-Source: Karmada pkg/util/helper/unstructured.go and pkg/resourceinterpreter/default/native/dependencies.go.
+what it may do elsewhere is that cluster's decision. Source: Karmada pkg/util/helper/unstructured.go and
+pkg/resourceinterpreter/default/native/dependencies.go.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ EVERY_NAMESPACE_HAS = frozenset(
 )
 """Made by each cluster for itself."""
 _SECRET_REFS = ("secretRef", "nodePublishSecretRef")
-"""How volumes other than `secret` name the Secret that opens them (csi, cephfs, rbd, iscsi, flexVolume, …)."""
+"""Fields by which volumes other than `secret` name the Secret that opens them (csi, cephfs, rbd, iscsi, flexVolume,
+…)."""
 
 
 class DependencyObject(NamedTuple):

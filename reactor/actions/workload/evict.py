@@ -29,7 +29,9 @@ async def carry_out(action: Evict, clusters: ClusterLookup, clock: Clock) -> Out
     if action.purge_mode == "Directly":
         return await purge.carry_out(action, clusters, clock)
     mark = {**stamps(action), EVICTING_ANNOTATION: decision_of(action)}
-    return await _noted(action, clusters, clock, lambda obj: None if is_marked(obj) else patch(obj, [], write=mark))
+    return await _write_marks(
+        action, clusters, clock, lambda obj: None if is_marked(obj) else patch(obj, [], write=mark)
+    )
 
 
 async def cancel(action: CancelEviction, clusters: ClusterLookup, clock: Clock) -> Outcome:
@@ -38,10 +40,10 @@ async def cancel(action: CancelEviction, clusters: ClusterLookup, clock: Clock) 
     def unmarked(obj: JsonObject) -> list[JsonObject] | None:
         return patch(obj, [], write=stamps(action), remove=(EVICTING_ANNOTATION,)) if is_marked(obj) else None
 
-    return await _noted(action, clusters, clock, unmarked)
+    return await _write_marks(action, clusters, clock, unmarked)
 
 
-async def _noted(
+async def _write_marks(
     action: Evict | CancelEviction, clusters: ClusterLookup, clock: Clock,
     plan: Callable[[JsonObject], list[JsonObject] | None],
 ) -> Outcome:  # fmt: skip

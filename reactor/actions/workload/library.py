@@ -1,4 +1,4 @@
-"""Where the objects to be copied come from: the first source that answers and has it, else what was remembered."""
+"""Finds the objects to copy: the first source that answers and has it, else what was remembered."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from reactor.runtime.errors import ReactorError, Retryable, SettingsError
 
 ClusterLookup = Callable[[str], Awaitable[KubeApi]]
 SOURCE_SECONDS = 2.5
-"""How long one source may take to answer: a dead one must leave time for the next, and for the writes."""
+"""Seconds for one source to answer: a dead one must leave time for the next, and for the writes."""
 
 _log = logging.getLogger(__name__)
 
@@ -53,8 +53,8 @@ class Library:
             except (ApiUnavailable, SettingsError, TimeoutError) as error:
                 self._silent[name] = str(error) or f"no answer within {SOURCE_SECONDS:g} s"
                 continue
-            return await self._taken(ref, found)
-        if (remembered := await self._remembered(ref)) is not None:
+            return await self._take_copy(ref, found)
+        if (remembered := await self._recall(ref)) is not None:
             return remembered
         raise self._nowhere(ref, forbidden)
 
@@ -63,14 +63,14 @@ class Library:
             api = await self.clusters(name)
             return await api.get(await path_of(api, ref))
 
-    async def _taken(self, ref: WorkloadRef, found: JsonObject) -> JsonObject:
+    async def _take_copy(self, ref: WorkloadRef, found: JsonObject) -> JsonObject:
         if not travels(found):
             raise Declined("StaysBehind", f"{ref.object} is of type {found.get('type')}: it means nothing elsewhere")
         copy = portable(found)
         await remember(self.templates, ref, copy)
         return copy
 
-    async def _remembered(self, ref: WorkloadRef) -> JsonObject | None:
+    async def _recall(self, ref: WorkloadRef) -> JsonObject | None:
         if self.templates is None:
             return None
         try:

@@ -1,4 +1,4 @@
-"""What we leave on the copies of a workload: which decision put it there, and whether it is on its way out. Pure.
+"""Annotations on the copies of a workload: the decision that put it there, and whether it is on its way out. Pure.
 
 So a late action is refused even by a process that has just started, and people see with `kubectl` who moved what.
 """
@@ -35,12 +35,12 @@ def stamps(action: ActionMessage) -> Mapping[str, str]:
 
 
 def follows(obj: JsonObject, action: ActionMessage) -> bool:
-    """Whether the object was last written by this decision."""
+    """True if the object was last written by this decision."""
     return notes_of(obj).get(DECISION_ANNOTATION) == decision_of(action)
 
 
 def is_ours(obj: JsonObject) -> bool:
-    """Whether we put this object there: then it may be overwritten, by force where needed.
+    """True if we put this object there: then it may be overwritten, by force where needed.
 
     Field ownership says it, not our annotations: those are also on copies that we only mark or scale.
     """
@@ -49,7 +49,7 @@ def is_ours(obj: JsonObject) -> bool:
 
 
 def is_marked(obj: JsonObject) -> bool:
-    """Whether the copy is on its way out."""
+    """True if the copy is on its way out."""
     return EVICTING_ANNOTATION in notes_of(obj)
 
 

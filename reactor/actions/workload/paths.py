@@ -14,7 +14,7 @@ from reactor.clients.kubernetes_port import KubeApi, NotFound
 
 
 class ObjectKind(NamedTuple):
-    """What of a kind makes the path of its objects."""
+    """Plural and scope of a kind, for the paths of its objects."""
 
     plural: str
     namespaced: bool = True

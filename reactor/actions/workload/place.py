@@ -21,19 +21,19 @@ from reactor.runtime.clock import Clock
 from reactor.runtime.errors import ReactorError
 
 AT_ONCE = 8
-"""How many clusters of one placement are written to at the same time."""
+"""Most clusters of one placement that are written to at the same time."""
 
 
 @dataclass(frozen=True, slots=True)
 class Placer:
-    """What a placement reaches the world through."""
+    """Carries out placements."""
 
     clusters: ClusterLookup
     clock: Clock
     templates: Templates | None = None
     """Remembered copies, for when every source is dead."""
     create_namespaces: bool = False
-    """Whether a namespace that is missing in a target is made there."""
+    """True if a namespace that is missing in a target is made there."""
 
     async def carry_out(self, action: Place) -> Outcome:
         """Let each cluster hold the workload in its size, at most one effective write for each object and decision.
@@ -45,7 +45,7 @@ class Placer:
         """
         try:
             enforced(action)
-            copy, needed = await self._gathered(action)
+            copy, needed = await self._gather(action)
         except ReactorError as error:
             return outcome(action, self.clock, [Report("", [], error)])
         slots = asyncio.Semaphore(AT_ONCE)
@@ -57,7 +57,7 @@ class Placer:
         reports = await asyncio.gather(*(placed(*place) for place in sorted(action.clusters.items())))
         return outcome(action, self.clock, reports)
 
-    async def _gathered(self, action: Place) -> tuple[JsonObject, Sequence[Dependency]]:
+    async def _gather(self, action: Place) -> tuple[JsonObject, Sequence[Dependency]]:
         try:
             async with asyncio.timeout(SETTLE_SECONDS):
                 library = Library(action.sources, self.clusters, self.templates)

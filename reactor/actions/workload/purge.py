@@ -6,7 +6,6 @@ What the copy needed (ConfigMaps, Secrets, claims and their data) stays: others 
 from __future__ import annotations
 
 import asyncio
-import logging
 from datetime import datetime
 
 from bus.messages import Evict, Outcome, Purge
@@ -21,8 +20,6 @@ from reactor.clients.changes import metadata_of, version_of
 from reactor.clients.kubernetes_port import ApiUnavailable, JsonObject, KubeApi, NotFound
 from reactor.runtime.clock import Clock
 from reactor.runtime.errors import ReactorError
-
-_log = logging.getLogger(__name__)
 
 
 async def carry_out(action: Purge | Evict, clusters: ClusterLookup, clock: Clock) -> Outcome:

@@ -22,10 +22,10 @@ from reactor.clients.kubernetes_port import JsonObject, KubeApi, NotFound
 from reactor.runtime.clock import Clock
 from reactor.runtime.errors import ReactorError
 from rules.kinds.workload.affinity import selected
-from rules.rulefile.workload import ResourceSelector, WorkloadFailover
+from rules.kinds.workload.model import ResourceSelector, WorkloadFailover
 
 ROUND_SECONDS = 300.0
-"""Between the end of one round and the beginning of the next: how old a remembered copy may be, and a little."""
+"""Seconds from the end of one round to the beginning of the next: a remembered copy is older by little more at most."""
 
 log = logging.getLogger(__name__)
 

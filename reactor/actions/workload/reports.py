@@ -1,4 +1,4 @@
-"""From what happened in each cluster to the one outcome of an action: nothing half-moved is left unsaid."""
+"""Sums up the results in each cluster to the one outcome of an action: nothing half-moved is left unsaid."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from reactor.runtime.errors import ReactorError, SettingsError
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What was done in one cluster, and what stopped it."""
+    """Result in one cluster: what was written, and the error that ended it."""
 
     cluster: str
-    """Empty: it was stopped before any cluster was written to."""
+    """Name of the cluster; empty: it was stopped before any cluster was written to."""
     written: list[str] = field(default_factory=list)
     error: ReactorError | None = None
     standing: list[str] = field(default_factory=list)
-    """What earlier tries have written."""
+    """Objects that earlier tries have written."""
 
     @property
     def text(self) -> str:

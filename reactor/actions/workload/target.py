@@ -24,16 +24,16 @@ from reactor.runtime.errors import ReactorError
 
 @dataclass(slots=True)
 class WriteTarget:
-    """Where to write, for which decision, and what was written so far."""
+    """Cluster to write to for one decision, and what was written so far."""
 
     api: KubeApi
     action: Place
     create_namespaces: bool
-    """Whether a missing namespace is made; else it is a refusal (NamespaceMissing)."""
+    """True if a missing namespace is made; else it is a refusal (NamespaceMissing)."""
     written: list[str] = field(default_factory=list)
     """`ConfigMap/shop`, in the order of writing."""
     standing: list[str] = field(default_factory=list)
-    """What an earlier try of the same decision has written: it is not undone, so it is told again."""
+    """Objects that an earlier try of the same decision has written: they are not undone, so they are reported again."""
     _unanswered: set[str] = field(default_factory=set)
 
     async def dependency(self, one: Dependency) -> None:

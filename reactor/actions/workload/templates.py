@@ -21,7 +21,7 @@ from reactor.runtime.clock import Clock
 from reactor.runtime.errors import ReactorError, Retryable
 
 BYTES_MAX = 768 << 10
-"""Of one copy as it is stored, compressed: under the 1 MB that a NATS server takes in one message by default."""
+"""Most bytes of one stored copy, compressed: under the 1 MB that a NATS server takes in one message by default."""
 JSON_BYTES_MAX = 8 << 20  # what etcd takes is 1.5 MB: more is no object, and is not unpacked
 
 
@@ -78,7 +78,7 @@ class BusTemplates:
             return None
 
     def _old(self, known: KeyValueEntry) -> bool:
-        """Whether the bus forgets it soon unless it is written again."""
+        """True if the bus forgets it soon unless it is written again: older than a tenth of the bucket's max_age."""
         return known.written_at is not None and self._clock.now() - known.written_at > TEMPLATES.max_age / 10
 
 

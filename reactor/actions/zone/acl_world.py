@@ -19,20 +19,20 @@ class Link:
     zone: str
     """The zone's code, in this account."""
     association: str
-    """Of subnet and ACL; a new one with every swap."""
+    """Id of the association of subnet and ACL; a new one with every swap."""
     acl: str
     saved: str
-    """By our tag: the ACL that it had before the isolation; empty: no tag."""
+    """ACL that it had before the isolation, by our tag; empty: no tag."""
 
 
 @dataclass(frozen=True, slots=True)
 class AclWorld:
-    """What there is."""
+    """Subnets and network ACLs of a zone, as read from EC2."""
 
     subnets: tuple[Link, ...]
-    """Those that the rule means."""
+    """Subnets that the rule selects."""
     ours: tuple[Link, ...]
-    """Those that we have touched: behind a deny ACL of ours, or with our tag. Whatever the rule says by now."""
+    """Subnets that we have touched: behind a deny ACL of ours, or with our tag, whatever the rule says by now."""
     deny: tuple[str, ...]
     """Our deny ACLs for this zone. More than one only where two processes made them in the same moment."""
     default: str
@@ -40,11 +40,11 @@ class AclWorld:
     acls: Mapping[str, Mapping[str, Any]]
 
     def allows(self, acl: str) -> bool:
-        """Whether an ACL has an entry that lets something pass."""
+        """True if an ACL has an entry that lets something pass."""
         return any(entry.get("RuleAction") == "allow" for entry in self.acls[acl].get("Entries") or [])
 
     def is_anothers(self, acl: str) -> bool:
-        """Whether an ACL is the deny ACL of another isolation."""
+        """True if an ACL is the deny ACL of another isolation."""
         return acl not in self.deny and any(tag["Key"] == ISOLATED for tag in self.acls[acl].get("Tags") or [])
 
 

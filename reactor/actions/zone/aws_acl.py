@@ -50,7 +50,7 @@ async def verify(isolation: IsolationContext) -> Stands:
 
 async def restore(isolation: IsolationContext) -> Stands:
     """Give every subnet its own ACL back, then delete ours. Raises what EC2 raises; repeating it is safe."""
-    ec2, world = await _looked(isolation)
+    ec2, world = await _look(isolation)
     wrote = False
     words: list[str] = []
     for link in world.ours:
@@ -77,7 +77,7 @@ async def restore(isolation: IsolationContext) -> Stands:
 
 async def _to_cut(isolation: IsolationContext) -> tuple[Ec2, AclWorld]:
     """Look at what is to be cut. Raises Declined where it is nothing, or not the zone that the rule means."""
-    ec2, world = await _looked(isolation)
+    ec2, world = await _look(isolation)
     if not world.subnets:
         raise Declined("NoSubnets", f"no subnet of {_place(isolation)}: nothing would be cut; check network.subnetTags")
     if mixed := sorted({link.zone for link in world.subnets} - {isolation.zone}):
@@ -88,7 +88,7 @@ async def _to_cut(isolation: IsolationContext) -> tuple[Ec2, AclWorld]:
     return ec2, world
 
 
-async def _looked(isolation: IsolationContext) -> tuple[Ec2, AclWorld]:
+async def _look(isolation: IsolationContext) -> tuple[Ec2, AclWorld]:
     network = isolation.settings.network
     if missing := [key for key, value in (("region", network.region), ("vpcId", network.vpc_id)) if not value]:
         raise Declined("SettingMissing", f"AwsNetworkAcl needs network.{' and network.'.join(missing)}")

@@ -1,4 +1,4 @@
-"""Which pods of a zone have to leave, and in what order. Pure."""
+"""Pods of a zone that have to leave, and their order. Pure."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _CLAIMS = frozenset({"persistentVolumeClaim", "ephemeral"})
 
 
 def must_leave(pod: JsonObject) -> bool:
-    """Whether a pod can and has to be evicted: no DaemonSet's, no mirror pod, not completed. As `kubectl drain` has it.
+    """True if a pod can and has to be evicted: no DaemonSet's, no mirror pod, not completed. As `kubectl drain` has it.
 
     One that is on its way out still counts: the zone is not empty before it is gone.
     """
@@ -26,18 +26,18 @@ def must_leave(pod: JsonObject) -> bool:
 
 
 def is_leaving(pod: JsonObject) -> bool:
-    """Whether it has been told to end."""
+    """True if it has been told to end."""
     return "deletionTimestamp" in pod["metadata"]
 
 
 def hangs(pod: JsonObject, now: datetime) -> bool:
-    """Whether it should have ended, grace period included, longer than HANGS_AFTER ago."""
+    """True if it should have ended, grace period included, longer than HANGS_AFTER ago."""
     ends = pod["metadata"].get("deletionTimestamp")
     return ends is not None and now - datetime.fromisoformat(ends) > HANGS_AFTER
 
 
 def has_volume(pod: JsonObject) -> bool:
-    """Whether it has a volume that has to be detached before its successor can start."""
+    """True if it has a volume that has to be detached before its successor can start."""
     return any(_CLAIMS & volume.keys() for volume in (pod.get("spec") or {}).get("volumes") or [])
 
 

@@ -81,7 +81,7 @@ def path_of(pod: JsonObject) -> str:
 
 
 async def _version(api: KubeApi) -> str:
-    """Which version of the Eviction the cluster takes: v1 since Kubernetes 1.22; before, policy/v1 was a 400."""
+    """Version of Eviction that the cluster takes: v1 since Kubernetes 1.22; before, policy/v1 was a 400."""
     api = connection_of(api)
     if api not in _versions:
         served = (await api.get("/api/v1")).get("resources") or []

@@ -53,7 +53,7 @@ async def take_back(api: KubeApi, isolation: IsolationContext) -> Stands:
 
 
 async def is_cut_off(isolation: IsolationContext) -> bool:
-    """Whether it is proven that nothing in the zone can reach anything: every subnet is behind our deny ACL now.
+    """True if it is proven that nothing in the zone can reach anything: every subnet is behind our deny ACL now.
 
     A NetworkPolicy is no proof: it depends on the very nodes that are lost.
     """

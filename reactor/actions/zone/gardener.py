@@ -126,7 +126,7 @@ STEPS: Mapping[tuple[str, bool], TakeGardenStep] = {
     ("CutNetwork", False): _while_asked(cut), ("CutNetwork", True): reopen,
     ("Verify", False): _while_asked(verify), ("Verify", True): _nothing,
 }  # fmt: skip
-"""By step and undo."""
+"""Functions of the steps, by step and undo."""
 
 
 def _where(reference: Reference | None, key: str) -> Reference:

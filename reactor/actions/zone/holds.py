@@ -1,4 +1,4 @@
-"""What is done to each node of a zone, and taken back from it: pure functions from a node to one JSON Patch.
+"""Holds on each node of a zone, put on and taken off: pure functions from a node to one JSON Patch.
 
 A merge patch on `spec.taints` would replace the whole list (seen: it wiped the cordon's own taint), so taints are added
 and removed behind a `test` of the list as it was read.
@@ -25,12 +25,12 @@ class NodeHold:
     """One thing that is kept up on every node of an isolated zone."""
 
     take: Callable[[JsonObject, str], list[JsonObject] | None]
-    """From a node and the zone's ID: the patch that puts it on; None: it is on. Raises Declined."""
+    """Gives the patch that puts the hold on a node for this zone's ID; None: it is on. Raises Declined."""
     give: Callable[[JsonObject], list[JsonObject] | None]
     """The patch that takes back what we did, and nothing else; None: there is nothing of ours. Whatever ID we wrote:
     a rule whose zones were corrected meanwhile still gives everything back."""
     word: str
-    """What a node is then: `fenced`."""
+    """Word for a node with this hold: `fenced`."""
 
 
 def _taints(node: JsonObject) -> list[JsonObject]:

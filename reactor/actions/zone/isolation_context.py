@@ -1,4 +1,4 @@
-"""What all steps of an isolation share: whose zone, by which way, and how long a call may take.
+"""Context of all steps of an isolation: the zone, its clients and settings, and the time for a call.
 
 Terminal
 └── Declined       (outcomes.py) the zone cannot be isolated so: a person has to change something
@@ -25,14 +25,14 @@ from reactor.runtime.clock import Clock
 from reactor.runtime.errors import Retryable
 
 CALL_SECONDS = 6.0
-"""How long one call may begin writes."""
+"""Seconds within which one call may begin writes."""
 WRITE_SECONDS = aws.CONNECT_SECONDS + aws.READ_SECONDS
-"""How long one write may take: a call is over after both, which is under the 15 s after which an action without an
+"""Seconds that one write may take: a call is over after both, which is under the 15 s after which an action without an
 outcome is published again, and after which another process may begin to undo it."""
 
 
 QueryPrometheus = Callable[[str, str], Awaitable[Sequence[Sample]]]
-"""From a Prometheus of the settings, by its name, and a query to its series. Raises QueryFailed, QueryRefused."""
+"""Gives the series of a query to a Prometheus of the settings, by its name. Raises QueryFailed, QueryRefused."""
 Say = Callable[[Fact], Awaitable[None]]
 """Publishes a fact. Raises Retryable."""
 
@@ -50,9 +50,9 @@ class ZoneWorld:
     """The ways to the world that isolations need. What may be None is missed only by who asks for it."""
 
     clusters: Callable[[str], Awaitable[KubeApi]]
-    """From a cluster's name to its API. Raises SettingsError."""
+    """Gives the API of a cluster by its name. Raises SettingsError."""
     ec2: Callable[[str], Awaitable[Ec2]]
-    """From a region to its EC2. Raises SettingsError."""
+    """Gives the EC2 of a region. Raises SettingsError."""
     query: QueryPrometheus | None = None
     say: Say | None = None
 
@@ -90,22 +90,24 @@ class IsolationContext:
 
     @property
     def mark(self) -> str:
-        """What our taints, labels and tags say: the provider's ID, which means the same zone in every account."""
+        """Value of our taints, labels and tags: the provider's ID, which means the same zone in every account, else the
+        zone's name."""
         return self.action.zone_id or self.action.zone
 
     @property
     def standing(self) -> bool:
-        """Whether the isolation is complete, and this call only keeps it so: nodes may have gone, and come, since."""
+        """True if the isolation is complete, and this call only keeps it so: nodes may have gone, and come, since."""
         return self.action.phase == "Failover" and self.action.status == "Done"
 
     @property
     def deadline(self) -> datetime:
-        """When the step is to be over. Repeats of an action keep `decided_at`, so asking again moves nothing."""
+        """Time at which the step is to be over. Repeats of an action keep `decided_at`, so asking again moves
+        nothing."""
         return self.action.decided_at + timedelta(seconds=self.settings.timeout_seconds)
 
     @property
     def late(self) -> bool:
-        """Whether the deadline has passed. The moment itself counts as passed."""
+        """True if the deadline has passed. The moment itself counts as passed."""
         return self.clock.now() >= self.deadline
 
 
@@ -115,4 +117,4 @@ class Stands:
 
     wrote: bool
     detail: str = ""
-    """For people: the current state, with numbers; also what could not be given back, and why."""
+    """Current state for people, with numbers; also what could not be given back, and why."""

@@ -1,4 +1,4 @@
-"""What a rule says about a step, as it travels with the action.
+"""Settings of a step from its rule, as they travel with the action.
 
 An unknown key is refused: it is a newer decider's, and may restrain the step. A process that knows it does the step.
 """
@@ -21,7 +21,7 @@ class _Part(BaseModel):
 
 
 class Network(_Part):
-    """How the zone's network is cut."""
+    """Way to cut the zone's network."""
 
     provider: Literal["None", "AwsNetworkAcl", "LabelledNetworkPolicy"] = "None"
     region: str = ""
@@ -35,7 +35,7 @@ class Network(_Part):
 
 
 class BatchSettings(_Part):
-    """How nodes come back: one, a wait, a share of all, a wait, the rest."""
+    """Batches in which nodes come back: `first`, a wait, `percent` of all, a wait, the rest."""
 
     first: Annotated[int, Field(ge=1)] = 1
     percent: Annotated[int, Field(ge=1, le=100)] = 25
@@ -46,18 +46,18 @@ class Reference(_Part):
     """An object or a namespace in a cluster of the settings."""
 
     cluster: str = ""
-    """Empty: the rule's cluster."""
+    """Name of the cluster; empty: the rule's."""
     namespace: str
     name: str = ""
 
 
 class StepSettings(_Part):
-    """All that a step may be told."""
+    """Settings of one step."""
 
     mode: str = ""
-    """For people: it has decided the order of the steps."""
+    """Mode of the isolation, for people: it has decided the order of the steps."""
     timeout_seconds: Seconds = 900
-    """From `decidedAt`; what it means is the step's own."""
+    """Seconds from `decidedAt`; their meaning depends on the step."""
     batches: BatchSettings = BatchSettings()
     unproven: bool = False
     """Fence: nodes come back whether or not those before them are Ready, because a person has said so."""

@@ -23,17 +23,17 @@ async def verify(api: KubeApi, isolation: IsolationContext) -> Stands:
     wrote = False
     words: list[str] = []
     for step in steps:
-        stands = await _again(api, isolation, step)
+        stands = await _check_step(api, isolation, step)
         if stands is not None:
             wrote = wrote or stands.wrote
             words.append(stands.detail)
     words.append(await _others(api, isolation))
     if isolation.settings.query:
-        words.append(await _asked(isolation))
+        words.append(await _check_query(isolation))
     return Stands(wrote, "; ".join(words))
 
 
-async def _again(api: KubeApi, isolation: IsolationContext, step: str) -> Stands | None:
+async def _check_step(api: KubeApi, isolation: IsolationContext, step: str) -> Stands | None:
     match step:
         case "Fence":
             return await fence.fence(api, isolation)
@@ -57,7 +57,7 @@ async def _others(api: KubeApi, isolation: IsolationContext) -> str:
     return said
 
 
-async def _asked(isolation: IsolationContext) -> str:
+async def _check_query(isolation: IsolationContext) -> str:
     name = isolation.settings.prometheus
     if isolation.world.query is None:
         raise Declined("NotConnected", f"the rule verifies by prometheus.{name}, and this process asks no Prometheus")

@@ -101,12 +101,12 @@ def name_of(obj: JsonObject) -> str:
 
 
 def is_ready(node: JsonObject) -> bool:
-    """Whether its kubelet says that it is; Unknown is no yes."""
+    """True if its kubelet says that it is Ready; Unknown is not."""
     return _ready(node).get("status") == "True"
 
 
 def not_ready_for(node: JsonObject, now: datetime) -> timedelta:
-    """How long it has not been Ready; zero where it is, or where it is not known since when."""
+    """Time for which it has not been Ready; zero where it is, or where its begin is not known."""
     since = _ready(node).get("lastTransitionTime")
     return now - datetime.fromisoformat(since) if since and not is_ready(node) else timedelta(0)
 

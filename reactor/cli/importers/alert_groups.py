@@ -16,9 +16,9 @@ _MESSAGE = "{target} is {status} since {since}: {detail}"
 """Alertmanager's alerts have their summary as detail."""
 _EVERY_SECONDS = 15
 _NAMES_CHARACTERS = 3000
-"""Of one matcher: it may have 4096 in all."""
+"""Most characters of one matcher made of names: it may have 4096 in all."""
 _SHOWN = 8
-"""So many names of alerts in one line of the report."""
+"""Most names of alerts in one line of the report."""
 
 
 @dataclass(slots=True)

@@ -11,7 +11,7 @@ from typing import Any
 
 from reactor.cli.importers.importing import path_of
 from reactor.cli.shared.alerting import fixed_labels, label_names, mapping
-from rules.rulefile.promql_tree import Query, read
+from rules.rulefile.promql_tree import Query, read_promql
 from rules.rulefile.targets import check_template, encode_segment
 from rules.rulefile.yaml import Document
 from rules.rulefile.yaml import Path as At
@@ -29,7 +29,7 @@ _OBJECTS = re.compile(r"\bkube_\w+")
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What was asked for on the command line."""
+    """Options of the command line."""
 
     target: str | None
     way: str
@@ -41,7 +41,7 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class AlertTarget:
-    """What an alert is about."""
+    """Target of an alert."""
 
     template: str
     about: str
@@ -114,11 +114,11 @@ class AlertingRule:
 
     @cached_property
     def expression(self) -> Query:
-        return read(str(self.rule["expr"]))
+        return read_promql(str(self.rule["expr"]))
 
     @cached_property
     def labels(self) -> frozenset[str]:
-        """Those that its series are known to have: by the expression, and by the templates that name them."""
+        """Labels that its series are known to have: by the expression, and by the templates that name them."""
         can = self.expression.labels
         if not can.all_but:
             return can.names
@@ -154,7 +154,8 @@ class AlertingRule:
         return NO_TARGET if self.labels else NO_LABELS
 
     def _filled(self, wanted: Wanted) -> str:
-        """With --as query series have no labels of the alert: those that are known are written out."""
+        """The target template with --as. Series have no labels of the alert, so those that are known are written
+        out."""
         target = wanted.target or ""
         if wanted.way == "query":
             for label, value in ({"alertname": self.name} | self.fixed).items():

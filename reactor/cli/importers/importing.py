@@ -1,4 +1,4 @@
-"""What all imports have in common: objects with the lines of their files, a report, and rules as text.
+"""Common part of all imports: objects with the lines of their files, a report, and rules as text.
 
 A report has one line with its place for each object that was found: the rule that it became, or why it was skipped.
 """
@@ -21,7 +21,7 @@ from reactor.cli.shared.printing import say
 from reactor.rulefiles.writer import named, rule_file
 from rules import loader
 from rules.core.errors import InvalidFiles, Problem
-from rules.rulefile.yaml import Document, read
+from rules.rulefile.yaml import Document, read_yaml
 from rules.rulefile.yaml import Path as At
 
 CARRIED_SHOWN = 20
@@ -36,9 +36,10 @@ class Import:
     sources: list[dict[str, Any]] = field(default_factory=list)
     rules: list[dict[str, Any]] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
-    """What was not converted: errors where there is no rule for it, warnings where a part of a rule is missing."""
+    """Objects that were not converted: errors where there is no rule for it, warnings where a part of a rule is
+    missing."""
     carried: list[Problem] = field(default_factory=list)
-    """What was converted."""
+    """Objects that were converted."""
     summary: list[str] = field(default_factory=list)
     """Last lines of the report."""
 
@@ -76,7 +77,7 @@ class Import:
     def _write(self, output: str, file: Path | None) -> None:
         text = rule_file(self.sources, self.rules)
         if output == "json":
-            text = json.dumps(read(text, "")[0].value, indent=2, ensure_ascii=False) + "\n"
+            text = json.dumps(read_yaml(text, "")[0].value, indent=2, ensure_ascii=False) + "\n"
         if file is None:
             click.echo(text, nl=False)
             return
@@ -92,7 +93,7 @@ def _documents(name: str, text: str, problems: list[Problem]) -> Iterator[Docume
         part = _DOCUMENT_START.sub("   ", text[start:end], count=1)
         if not part.strip():
             continue
-        document, found = read("\n" * text.count("\n", 0, start) + part, name)
+        document, found = read_yaml("\n" * text.count("\n", 0, start) + part, name)
         problems += found
         if document.value is not None:
             yield document
@@ -129,6 +130,6 @@ def path_of(found: Mapping[str, Any]) -> list[str]:
 def findings(rules: Sequence[Mapping[str, Any]], sources: Sequence[Mapping[str, Any]] = ()) -> list[Problem]:
     """Give what our own checks say about these."""
     try:
-        return [*loader.load([("", rule_file(sources, rules))]).warnings]
+        return [*loader.load_rules([("", rule_file(sources, rules))]).warnings]
     except InvalidFiles as error:
         return [*error.problems]

@@ -102,7 +102,7 @@ class Split:
 
     @property
     def primary(self) -> str:
-        """As linkerd-failover reads it: the annotation if it is there, else the first backend."""
+        """Name of the primary as linkerd-failover reads it: the annotation if it is there, else the first backend."""
         return self.route.annotations.get(PRIMARY, self.route.backends[0].service)
 
     def usable(self) -> bool:

@@ -1,4 +1,4 @@
-"""What keys do: choose an item, and give a command about it after a reason and a yes."""
+"""Effect of keys: choose an item, and give a command about it after a reason and a confirmation."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ class TypedCommand:
     rule: str
     """Its name; for a pause and a resume a pattern."""
     item: Item | None
-    """What is answered; None: a pause or a resume of all rules."""
+    """Item that the command is about; None: a pause or a resume of all rules."""
     comment: str = ""
     confirming: bool = False
 
     @property
     def words(self) -> str:
-        """What is about to be done."""
+        """Sentence for what is about to be done."""
         if self.verb in (Verb.PAUSE, Verb.RESUME):
             return visible(f"{self.verb} {'all rules' if self.rule == '*' else f'rule {self.rule}'}")
         group = self.item.group if self.item is not None else None
@@ -55,7 +55,7 @@ class Dialog:
     """The key of the chosen item: it stays chosen where others come and go."""
     wanted: TypedCommand | None = None
     said: str = ""
-    """What the last key led to."""
+    """Result of the last key."""
     quit: bool = False
     _confirmed: list[TypedCommand] = field(default_factory=list)
 

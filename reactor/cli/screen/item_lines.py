@@ -1,4 +1,4 @@
-"""What `reactor watch` draws: lines of text from what is known. Nothing here asks a terminal or a clock."""
+"""Draws `reactor watch`: lines of text from what is known. Nothing here asks a terminal or a clock."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from rules.summary import GroupStatus, is_failed_over, state_of
 
 BAR = 20
 ACTS_LEAST = 3
-"""So many recent actions keep their place, however much else there is."""
+"""Least number of recent actions that keep their place, however much else there is."""
 _STYLE = {
     "approve": "bold magenta", "held": "magenta", "bad": "yellow", "good": "green",
     "Done": "green", "Failed": "bold red", "Refused": "yellow",

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from reactor.cli.screen.watched import Watched
 
 REJECTED_SECONDS = 3_600.0
-"""As `reactor reject` without --for."""
+"""Seconds for which `reactor reject` without --for rejects."""
 EFFECT_SECONDS = 10.0
 LOOK_SECONDS = 0.2
 SeenDetail = Callable[[], str | None]

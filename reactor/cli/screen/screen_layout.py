@@ -14,7 +14,7 @@ HELP = "up/down choose  a approve  r reject  p pause  P pause all  u resume  q q
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """What there is to show."""
+    """Parts of the screen."""
 
     title: Text
     notices: Sequence[Text]
@@ -23,7 +23,7 @@ class Parts:
     """The lines of each of `found`."""
     chosen: int
     well: int
-    """How many groups are listed nowhere, as all is well with them."""
+    """Number of groups that are listed nowhere, as all is well with them."""
     acts: Sequence[Text]
     bottom: Sequence[Text]
 

@@ -30,7 +30,7 @@ PLAIN_SECONDS = 2.0
 
 
 class Screen:
-    """What is shown, and the keys."""
+    """Screen of `reactor watch`, with its keys."""
 
     def __init__(self, watched: Watched, console: Console, by: str, where: str) -> None:
         self._watched, self._console, self._by, self._where = watched, console, by, where

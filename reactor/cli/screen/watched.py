@@ -1,4 +1,4 @@
-"""What `reactor watch` knows: groups, recent actions, and how long ago the bus answered."""
+"""State of `reactor watch`: groups, recent actions, and how long ago the bus answered."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, TypeVar
 
 from bus.errors import Malformed
-from bus.message_admission import read
+from bus.message_admission import read_message
 from bus.messages import DecisionRecord, Outcome
 from bus.subjects import ROOT
 from bus.topology import DECISIONS, FACTS, Stream
@@ -30,9 +30,9 @@ SHARE = 4
 """Between two looks passes at least so many times what the last one took: a large fleet is not read all the time."""
 BEAT_SECONDS = 1.0
 STALE_SECONDS = 2.5
-"""What is shown counts as old when the bus has not answered for so long."""
+"""Seconds without an answer of the bus after which the state counts as old."""
 RECORDS_READ = 2_000
-"""So many of the newest decisions are looked through for actions at the start."""
+"""Newest decisions that are searched for actions at the start."""
 ACTIONS_KEPT = 50
 OUTCOMES_KEPT = 5_000
 WAIT = timedelta(seconds=1)
@@ -48,9 +48,9 @@ class Watched:
     rules: Mapping[str, Rule]
     groups: Sequence[Group] = ()
     heard_at: float = 0.0
-    """When the bus last answered, on the monotonic clock."""
+    """Monotonic time at which the bus last answered."""
     problem: str = ""
-    """What the bus, or what is stored on it, is like where it cannot be read; empty: all was read."""
+    """Reason why the bus, or what is stored on it, cannot be read; empty: all was read."""
     _actions: OrderedDict[str, Row] = field(default_factory=OrderedDict)
     _outcomes: OrderedDict[str, Outcome] = field(default_factory=OrderedDict)
 
@@ -100,7 +100,7 @@ class Watched:
             while True:
                 for one in await reading.next(WAIT):
                     try:
-                        yield read(one.subject, one.body).data
+                        yield read_message(one.subject, one.body).data
                     except Malformed as error:
                         self.problem = str(error)
 

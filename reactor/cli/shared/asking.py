@@ -1,4 +1,4 @@
-"""What commands that change something share: options, the confirmation, publishing, waiting for the effect."""
+"""Common part of commands that change something: options, the confirmation, publishing, waiting for the effect."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ if TYPE_CHECKING:
 
 PATIENCE = timedelta(seconds=3)
 EFFECT = timedelta(seconds=10)
-"""How long a command waits to see what became of it. A reactor that lives has answered long before."""
+"""Time for which a command waits for its effect. A reactor that runs has answered long before."""
 LOOK = 0.2
 
 
 @dataclass(frozen=True, slots=True)
 class Asker:
-    """Who gives a command, where to, and why."""
+    """Origin of a command, and the options for giving it."""
 
     settings: Settings
     bus_url: str | None
@@ -55,7 +55,7 @@ class Asker:
             click.confirm("Do it?", abort=True, err=aside)
 
     def words(self, at: datetime) -> dict[str, Any]:
-        """What every command says of its origin."""
+        """Fields of every command about its origin."""
         return {"by": self.by, "reason": self.comment, "observed_at": at}
 
 

@@ -1,4 +1,4 @@
-"""What `reactor bus check` finds out, and what `reactor bus status` sees."""
+"""Findings of `reactor bus check` and `reactor bus status`."""
 
 from __future__ import annotations
 

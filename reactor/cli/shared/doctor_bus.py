@@ -1,4 +1,4 @@
-"""What `reactor doctor` asks of the bus: as `reactor bus check` and `reactor members` do, on a connection each."""
+"""Checks of the bus by `reactor doctor`: as `reactor bus check` and `reactor members` do, on a connection each."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ async def bus_findings(settings: BusSettings, url: str | None, suffix: str, *, b
 
 
 def _embedded(settings: BusSettings) -> Finding:
-    """Before an installation nothing runs yet: what will be started has to be there."""
+    """Check the embedded server before an installation, when nothing runs yet: what will be started has to be there."""
     try:
         binary = find_binary(settings.server_binary)
     except NoBinary as error:

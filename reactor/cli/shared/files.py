@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from reactor.cli.shared.printing import say
-from reactor.rulefiles.snapshot import find
+from reactor.rulefiles.snapshot import find_rule_files
 from reactor.runtime.errors import SettingsError
 from reactor.runtime.textfiles import text_of
 from rules.core.errors import InvalidFiles, Problem
@@ -26,7 +26,7 @@ def find_rules(patterns: Iterable[str]) -> tuple[list[str], list[Problem]]:
             names[STDIN] = None
             continue
         try:
-            names |= dict.fromkeys(map(str, find([pattern])))
+            names |= dict.fromkeys(map(str, find_rule_files([pattern])))
         except SettingsError:
             problems.append(Problem(pattern, 1, 1, "", _nothing(Path(pattern))))
     return list(names), problems

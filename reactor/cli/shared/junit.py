@@ -17,7 +17,7 @@ from rules.core.errors import Problem
 from rules.rehearsal.testing import tester
 
 _NO_XML = re.compile(r"[^\t\n\r\x20-\uD7FF\uE000-\uFFFD\U00010000-\U0010FFFF]")
-"""What XML 1.0 cannot say at all, not even escaped."""
+"""Characters that XML 1.0 cannot have at all, not even escaped."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,11 +27,11 @@ class JUnitCase:
     name: str
     line: int
     seconds: float
-    """How long it took to run, not how long its history is."""
+    """Seconds that it took to run, not the length of its history."""
     failure: str = ""
     """Expected, actual and why; empty where it passed."""
     error: str = ""
-    """Why it could not be run at all."""
+    """Reason why it could not be run at all."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from reactor.cli.shared.printing import say
 from reactor.rulefiles.snapshot import Snapshot
 from reactor.settings.model import Settings
 from rules.core.errors import InvalidFiles
-from rules.loader import RuleSet, load
+from rules.loader import RuleSet, load_rules
 
 
 def known_rules(settings: Settings) -> tuple[RuleSet, str]:
@@ -17,7 +17,7 @@ def known_rules(settings: Settings) -> tuple[RuleSet, str]:
         wrong = ["ruleFiles: none given; name at least one rule file, or pass --rules FILE"]
     while True:
         try:
-            return load(list(files.items())), "\n".join(wrong)
+            return load_rules(list(files.items())), "\n".join(wrong)
         except InvalidFiles as error:
             wrong.append(str(error))
             bad = {problem.file for problem in error.problems}

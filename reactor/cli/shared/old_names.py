@@ -18,7 +18,7 @@ OLD = {
     "drill": ("zone", "plan"),
     "fleet": ("members",),
 }
-"""By the first word of a command line: the words that replace it. `drill` had a second word, `zone`."""
+"""New words for the first word of an old command line. `drill` had a second word, `zone`."""
 _FORMATS = ("text", "table", "json", "yaml")
 
 

@@ -10,7 +10,7 @@ import click
 
 F = TypeVar("F", bound=Callable[..., Any])
 NO_TIME = float("nan")
-"""Is within no limits."""
+"""Time that is within no limits."""
 _DURATION = re.compile(r"(?:\d+(?:w|d|h|m|s))+")
 
 

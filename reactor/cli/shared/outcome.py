@@ -1,4 +1,4 @@
-"""How a command that asks the bus ends when it cannot: one line, and an exit code that says whose turn it is."""
+"""Ends a command that cannot use the bus: one line, and an exit code that says whose turn it is."""
 
 from __future__ import annotations
 

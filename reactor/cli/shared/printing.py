@@ -1,4 +1,5 @@
-"""How commands print: lines and tables for people, without control characters; JSON and YAML for pipelines."""
+"""Prints the results of commands: lines and tables for people, without control characters; JSON and YAML for
+pipelines."""
 
 from __future__ import annotations
 
@@ -27,7 +28,7 @@ def warn(text: str) -> None:
 
 
 def terminal_width() -> int | None:
-    """How wide a table may be: as the terminal. What goes to a file or a pipe has one line for each row."""
+    """Columns of the terminal, for tables; None for a file or a pipe, where each row has one line."""
     return shutil.get_terminal_size().columns if sys.stdout.isatty() or "COLUMNS" in os.environ else None
 
 

@@ -1,4 +1,4 @@
-"""What `reactor status` shows of each group: for scripts with keys that stay, for people as a table."""
+"""Rows of `reactor status` for the groups: for scripts with keys that stay, for people as a table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the results of rule tests are told: lines for people, one object for machines."""
+"""Reports the results of rule tests: lines for people, one object for machines."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def _asked(given: Expected | OutcomeGiven) -> dict[str, Any]:
 
 
 def _flow(body: Mapping[str, Any]) -> str:
-    """As it would be written into the test file."""
+    """The body as YAML in flow style, as it would be written into the test file."""
     return f"- {_value(body)}"
 
 
@@ -105,7 +105,8 @@ def _covered(one: Covered) -> dict[str, Any]:
 
 
 def coverage_lines(covered: Sequence[Covered]) -> Iterator[str]:
-    """How many rules, kinds and reasons were seen; then which reasons of each rule, and which never."""
+    """Lines with the numbers of rules, kinds and reasons that were seen, then the reasons of each rule that were and
+    were not."""
     kinds = {kind: [one for one in covered if one.kind == kind] for kind in sorted({one.kind for one in covered})}
     touched = sum(any(one.seen for one in some) for some in kinds.values())
     rules, reasons = _counts(covered)
@@ -123,7 +124,7 @@ def coverage_lines(covered: Sequence[Covered]) -> Iterator[str]:
 
 
 def _counts(covered: Sequence[Covered]) -> tuple[str, str]:
-    """How many of some rules, and of their reasons, were seen."""
+    """Texts for the numbers of these rules, and of their reasons, that were seen."""
     seen, possible = sum(one.seen for one in covered), sum(one.possible for one in covered)
     touched = sum(one.seen > 0 for one in covered)
     return f"{touched} of {count(len(covered), 'rule')}", f"{seen} of {count(possible, 'reason')}"

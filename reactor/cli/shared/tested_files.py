@@ -27,7 +27,7 @@ class TestedFile:
     problems: list[Problem]
     results: list[tester.RuleTestResult]
     seconds: list[float]
-    """How long each test took."""
+    """Seconds that each test took."""
 
 
 def tested(name: str, text: str) -> TestedFile:

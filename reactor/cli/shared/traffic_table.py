@@ -1,4 +1,4 @@
-"""What `reactor traffic` prints: routes as a table, and the rules that its plans are made by."""
+"""Prints `reactor traffic`: routes as a table, and the rules that its plans are made by."""
 
 from __future__ import annotations
 

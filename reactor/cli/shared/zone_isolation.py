@@ -24,8 +24,8 @@ from reactor.views.zone_words import (
 )
 from rules.catalog import is_kept
 from rules.core.group import Group
+from rules.kinds.zone.model import ZoneIsolation
 from rules.kinds.zone.state import Isolation, ZoneState
-from rules.rulefile.isolation import ZoneIsolation
 
 INCOMPLETE = "some rule files cannot be used"
 

@@ -1,4 +1,4 @@
-"""What the product asks of a load balancer: to give its current weights, and to replace them."""
+"""Port to a load balancer: read its current weights, and replace them."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ class Weights:
     by_name: Mapping[str, int]
     """Backend to weight, in the load balancer's order."""
     version: str = ""
-    """What a write can be made conditional on; empty: the other side cannot compare and set."""
+    """Version on which a write can be made conditional; empty: the other side cannot compare and set."""
     life: str = ""
-    """Of one that forgets its weights when it starts: another one after each start."""
+    """Id of the life of a load balancer that forgets its weights when it starts: another one after each start."""
     configured: Mapping[str, int] = field(default_factory=dict)
     """The weights of its own configuration, where it says them."""
 
 
 @dataclass(frozen=True, slots=True)
 class WeightChange:
-    """What is to be there instead."""
+    """Request to change weights."""
 
     weights: Mapping[str, int]
     """Backend to weight; others keep theirs."""
     decision: str
-    """Whose they are, for the other side's log: the action's id."""
+    """Id of the action that decided them, for the other side's log."""
     key: str
-    """The same for the same change, however often it is sent."""
+    """Idempotency key: the same for the same change, however often it is sent."""
 
 
 class LoadBalancer(Protocol):
@@ -42,17 +42,17 @@ class LoadBalancer(Protocol):
 
     @property
     def name(self) -> str:
-        """As the settings call it."""
+        """Name in the settings."""
         ...
 
     @property
     def every_seconds(self) -> float:
-        """How often it is read."""
+        """Seconds between two reads."""
         ...
 
     @property
     def timeout_seconds(self) -> float:
-        """How long a call takes at most."""
+        """Most seconds for one call."""
         ...
 
     async def read(self) -> Weights:

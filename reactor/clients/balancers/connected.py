@@ -13,7 +13,7 @@ from reactor.settings.balancers import Route53Settings as Route53Settings
 from reactor.settings.balancers import TargetGroupsSettings as TargetGroupsSettings
 
 GLOBAL = "us-east-1"
-"""Where Route 53, which has no regions, is signed for."""
+"""Region by which requests to Route 53, which has no regions, are signed."""
 
 
 def _of_amazon(name: str, settings: Route53Settings | TargetGroupsSettings, proxy: str | None) -> LoadBalancer:
@@ -28,7 +28,7 @@ def _of_amazon(name: str, settings: Route53Settings | TargetGroupsSettings, prox
 
 
 class LoadBalancers:
-    """By name."""
+    """Load balancers of the settings, by name."""
 
     def __init__(
         self, settings: Mapping[str, LoadBalancerSettings], clock: Clock, *, aws_proxy: str | None = None

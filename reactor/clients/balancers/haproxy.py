@@ -16,7 +16,7 @@ from reactor.runtime.errors import Retryable, Terminal
 from reactor.settings.balancers import HAProxySettings as Settings
 
 CONNECTIONS_MAX = 2
-"""At the same time: HAProxy has 10 for all who ask."""
+"""Most connections at the same time: HAProxy has 10 for all clients."""
 ANSWER_BYTES_MAX = 1 << 20
 """Some 8,000 servers."""
 WEIGHT_MAX = 256
@@ -56,10 +56,10 @@ class HAProxy:
         changed = [(name, weight) for name, weight in rising if seen.by_name.get(name) != weight]
         answer = await self._ask([f"set weight {backend}/{name} {weight}" for name, weight in changed])
         if said := " ".join(answer.split()):
-            raise refusal(self._where, said)
+            raise haproxy_error(self._where, said)
 
     async def close(self) -> None:
-        """Nothing is open between two calls."""
+        """Do nothing: no connection is open between two calls."""
 
     @property
     def _where(self) -> str:
@@ -98,11 +98,11 @@ def weights_of(where: str, info: str, state: str) -> Weights:
     """Read `show info` and `show servers state`. Pure. Raises NotFound, Forbidden, Invalid, ApiUnavailable."""
     said = dict(line.split(": ", 1) for line in info.splitlines() if ": " in line)
     if "Pid" not in said:
-        raise refusal(where, " ".join(info.split()))
+        raise haproxy_error(where, " ".join(info.split()))
     lines = [line.split() for line in state.splitlines() if line.strip()]
     columns = lines[1][1:] if len(lines) > 1 and lines[1][0] == "#" else []
     if not {"srv_name", "srv_uweight", "srv_iweight"} <= {*columns}:
-        raise refusal(where, " ".join(state.split()))
+        raise haproxy_error(where, " ".join(state.split()))
     servers = [dict(zip(columns, line, strict=False)) for line in lines[2:]]
     try:
         return Weights(
@@ -117,7 +117,7 @@ def _column(servers: Iterable[Mapping[str, str]], name: str) -> dict[str, int]:
     return {server["srv_name"]: int(server[name]) for server in servers}
 
 
-def refusal(where: str, said: str) -> Terminal | Retryable:
+def haproxy_error(where: str, said: str) -> Terminal | Retryable:
     """Give the error for HAProxy's own words. Pure."""
     if not said:
         return ApiUnavailable(f"{where}: HAProxy closed the connection without an answer")

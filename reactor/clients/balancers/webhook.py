@@ -31,7 +31,7 @@ _WORDS = StringConstraints(max_length=253)
 
 
 class WebhookReply(BaseModel):
-    """What the other side says of itself. More keys are let be."""
+    """Reply of the other side. Unknown keys are ignored."""
 
     weights: dict[Annotated[str, _WORDS], Annotated[int, Field(ge=0, le=1_000_000, strict=True)]] = Field(
         min_length=1, max_length=1000
@@ -39,7 +39,7 @@ class WebhookReply(BaseModel):
     version: Annotated[str, StringConstraints(min_length=1, max_length=253)] | Annotated[int, Field(strict=True)]
     """Differs after each change, also one by another writer."""
     life: Annotated[str, _WORDS] = ""
-    """Of one that forgets its weights when it starts: another one after each start."""
+    """Id of the life of one that forgets its weights when it starts: another one after each start."""
 
 
 class Webhook:
@@ -92,7 +92,7 @@ class Webhook:
             ) as response:
                 text = await _read(response)
                 if response.status != 200:
-                    raise refusal(self._where, method, response.status, text)
+                    raise webhook_error(self._where, method, response.status, text)
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             raise ApiUnavailable(f"{self._where}: {method} got no answer: {error or type(error).__name__}") from error
         return weights_of(self._where, text)
@@ -148,7 +148,7 @@ def weights_of(where: str, text: bytes) -> Weights:
     return Weights(answer.weights, version=str(answer.version), life=answer.life)
 
 
-def refusal(where: str, method: str, status: int, text: bytes) -> Terminal | Retryable:
+def webhook_error(where: str, method: str, status: int, text: bytes) -> Terminal | Retryable:
     """Give the error for an answer other than 200. Pure."""
     words = " ".join(text[:300].decode("utf-8", "replace").split())
     message = f"{where}: {method} was answered {status}: {words}"

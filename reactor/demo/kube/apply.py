@@ -30,7 +30,7 @@ _MISSING = object()
 
 @dataclass(frozen=True, slots=True)
 class Manager:
-    """Who writes, and how: the identity of one entry of `managedFields`."""
+    """Writer and its operation: the identity of one entry of `managedFields`."""
 
     name: str
     operation: Literal["Apply", "Update"]

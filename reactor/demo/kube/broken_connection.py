@@ -1,4 +1,4 @@
-"""How a connection ends badly."""
+"""Ends a connection badly."""
 
 from __future__ import annotations
 

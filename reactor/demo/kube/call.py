@@ -1,4 +1,4 @@
-"""What a request asks for: verb, resource and object, read from its method and path as upstream's RequestInfo does."""
+"""Verb, resource and object of a request, read from its method and path as upstream's RequestInfo does."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What controllers and kubelets would do, on request: nothing here runs by itself, so a test sees no surprise."""
+"""Work of controllers and kubelets, on request: nothing here runs by itself, so a test sees no surprise."""
 
 from __future__ import annotations
 

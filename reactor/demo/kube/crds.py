@@ -21,10 +21,10 @@ _SHIPPED = Path(__file__).parent / "crds"
 @lru_cache(maxsize=1)
 def shipped() -> tuple[JsonObject, ...]:
     """Give the definitions in the folder `crds`: all kinds of routes, as small as will do."""
-    return tuple(load(path for path in sorted(_SHIPPED.glob("*.yaml"))))
+    return tuple(load_definitions(path for path in sorted(_SHIPPED.glob("*.yaml"))))
 
 
-def load(paths: Iterable[Path]) -> Iterator[JsonObject]:
+def load_definitions(paths: Iterable[Path]) -> Iterator[JsonObject]:
     """Read every CustomResourceDefinition in these YAML files."""
     for path in paths:
         for document in yaml.load_all(path.read_text("utf-8"), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)):

@@ -1,4 +1,4 @@
-"""What the API server itself fills into new built-in objects; controllers' work is not done here."""
+"""Defaults that the API server itself fills into new built-in objects; controllers' work is not done here."""
 
 from __future__ import annotations
 

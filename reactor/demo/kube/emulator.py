@@ -41,7 +41,7 @@ class Emulator:
     def __init__(self, *, clock: Callable[[], datetime], port: int = 0) -> None:
         self.clusters: dict[str, EmulatedCluster] = {}
         self.writes = WriteLog()
-        """What was written to any cluster, in order."""
+        """Log of the writes to all clusters, in order."""
         self._clock = clock
         self._port = port
         self._shared: web.ServerRunner | None = None

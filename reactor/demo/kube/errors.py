@@ -1,4 +1,4 @@
-"""What the emulator answers when it refuses: `metav1.Status`, in upstream's own words.
+"""Refusals of the emulator: `metav1.Status`, in upstream's own words.
 
 Clients decide by code and reason, people read the message; both are copied from `apimachinery/pkg/api/errors`, so that
 code written against the emulator meets nothing new on a real server.

@@ -52,7 +52,7 @@ def _unguarded(pod: JsonObject) -> bool:
 
 
 def _counts_for_nothing(pod: JsonObject, budget: JsonObject) -> bool:
-    """Whether a pod that is not Ready may go without spending: AlwaysAllow, or enough others are healthy.
+    """True if a pod that is not Ready may go without spending: AlwaysAllow, or enough others are healthy.
 
     Source: `unhealthyPodEvictionPolicy`, stable since Kubernetes 1.31; IfHealthyBudget is the default.
     """

@@ -1,9 +1,9 @@
-"""What can go wrong between a client and its API server, on order.
+"""Faults between a client and its API server, on order.
 
 A fault is an effect, the calls it befalls, and how many of them. `cluster.faults.add(...)` gives a handle that takes it
 away again:
 
-    handle = east.faults.add(Fault(Answer(429, retry_after=1), verb="patch", resource="trafficsplits", count=3))
+handle = east.faults.add(Fault(Answer(429, retry_after=1), verb="patch", resource="trafficsplits", count=3))
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Forbid:
 
 @dataclass(frozen=True, slots=True)
 class Hang:
-    """Never answer; nothing is carried out."""
+    """Never answer; the call is not carried out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +113,7 @@ class Fault:
     namespace: str = ""
     name: str = ""
     count: int | None = None
-    """How many calls it befalls; None: until it is removed."""
+    """Number of calls that it affects; None: until it is removed."""
 
     def befalls(self, call: ApiRequest | None) -> bool:
         """Tell whether this call is meant; None: discovery, version and health."""
@@ -144,7 +144,7 @@ class Handle:
     fault: Fault
     _faults: Faults
     hits: int = 0
-    """How many calls it has befallen."""
+    """Number of calls that it has affected."""
 
     def remove(self) -> None:
         """End the fault; ending it twice is no mistake."""

@@ -1,4 +1,4 @@
-"""Which lists of the API are merged by key, and by which.
+"""Lists of the API that are merged by key, and their keys.
 
 Upstream says it in struct tags (`patchMergeKey`, `listMapKey`) and in CRDs (`x-kubernetes-list-type`). Everything not
 named here is atomic: written as a whole, owned as a whole. That is the safe side, and it is the truth for the lists
@@ -20,7 +20,7 @@ Names = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """How a field merges: `keys` for a list of objects with those keys, `whole` for anything atomic."""
+    """Merge strategy of a field: `keys` for a list of objects with those keys, `whole` for anything atomic."""
 
     keys: Names = ()
     whole: bool = False

@@ -1,4 +1,4 @@
-"""What faults do to a request before, instead of and after its being carried out."""
+"""Effects of faults on a request before, instead of and after its being carried out."""
 
 from __future__ import annotations
 

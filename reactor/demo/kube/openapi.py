@@ -1,4 +1,4 @@
-"""As much of `/openapi/v3` as kubectl asks for before it writes: whether the server validates fields itself.
+"""Part of `/openapi/v3` that kubectl asks for before it writes: whether the server validates fields itself.
 
 Without it kubectl refuses to create or apply anything. The schemas themselves are not served; a custom resource is
 checked by its definition when it is written.

@@ -24,7 +24,7 @@ _CONTINUE_TOO_OLD = (
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """What a list answers with."""
+    """Answer to a list."""
 
     items: list[Revision]
     metadata: JsonObject

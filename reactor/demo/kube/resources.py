@@ -1,4 +1,4 @@
-"""Which kinds of object a new cluster knows, and what the API needs to know of each."""
+"""Kinds of object that a new cluster has, and the properties of each that the API needs."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Resource:
     fields: tuple[str, ...] = ()
     """Field selectors beside metadata.name and metadata.namespace; anything else is a 400, as upstream."""
     generation: bool = False
-    """Whether `metadata.generation` counts the changes of this kind's desired state."""
+    """True if `metadata.generation` counts the changes of this kind's desired state."""
     schema: JsonObject | None = None
     """The structural schema of a custom resource; None for built-in kinds."""
     columns: tuple[Column, ...] = ()

@@ -52,7 +52,7 @@ OnStoreChange = Callable[[StoreChange], None]
 
 @dataclass(slots=True)
 class Collection:
-    """All objects of one kind in one cluster."""
+    """Objects of one kind in one cluster."""
 
     window: int
     objects: dict[NamespacedName, Revision] = field(default_factory=dict)
@@ -96,7 +96,7 @@ class Collection:
 
 
 class ObjectStore:
-    """All collections of one cluster and its counter of resource versions."""
+    """Collections of one cluster, and its counter of resource versions."""
 
     def __init__(self, window: int) -> None:
         self.version = 1

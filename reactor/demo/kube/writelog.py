@@ -40,7 +40,7 @@ class LoggedWrite:
     after: str
     """Its resourceVersion afterwards; that of the deletion when it went."""
     effective: bool
-    """Whether anything changed: False for a no-op, a dry run and a refusal."""
+    """True if anything changed: False for a no-op, a dry run and a refusal."""
     code: int
 
 

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class WriteResult:
-    """What became of a write."""
+    """Result of a write."""
 
     code: int
     revision: Revision | None = None

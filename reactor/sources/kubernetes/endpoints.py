@@ -1,4 +1,4 @@
-"""How many endpoints of a Service are ready, from its EndpointSlices: pure, and unimpressed by what may be missing."""
+"""Counts the ready endpoints of a Service from its EndpointSlices: pure, and robust against what may be missing."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def _address(endpoint: JsonObject) -> str | None:
 
 
 def _is_ready(endpoint: JsonObject) -> bool:
-    """Whether it takes traffic. The API: an unset `ready` is to be read as true."""
+    """True if the endpoint takes traffic. The API: an unset `ready` is to be read as true."""
     conditions = endpoint.get("conditions")
     return not isinstance(conditions, dict) or conditions.get("ready") is not False
 

@@ -59,7 +59,7 @@ def collection(group_version: str, plural: str, namespace: str | None) -> str:
 
 @dataclass(slots=True)
 class _Service:
-    """What is known of one Service."""
+    """Known state of one Service."""
 
     slices: dict[str, JsonObject] = field(default_factory=dict)
     object: JsonObject | None = None

@@ -1,4 +1,4 @@
-"""Who is still renewing: heartbeats judged by when *we saw* a renewal, on our own monotonic clock.
+"""Detects lost heartbeats: a renewal counts from when *we saw* it, on our own monotonic clock.
 
 A Lease's own timestamps are those of another machine, whose clock may be hours off. And silence counts only while we
 are listening: time in which the watch was lost, or this process was stopped, does not count as silence of others.
@@ -24,13 +24,14 @@ class Beat:
     """One Lease."""
 
     mark: object
-    """What changes with every renewal."""
+    """Value that changes with every renewal."""
     first_seen: float
     last_beat: float | None = None
-    """When a renewal was last seen; None: not yet. The first sight of a Lease is none, it may be years old."""
+    """Monotonic time at which a renewal was last seen; None: not yet. The first sight of a Lease is none, it may be
+    years old."""
 
     def silent_seconds(self, now: float) -> float:
-        """For how long no renewal was seen, or none since it was first seen."""
+        """Seconds since a renewal was last seen, or since the first sight if none was."""
         return now - (self.first_seen if self.last_beat is None else self.last_beat)
 
 

@@ -50,14 +50,14 @@ from reactor.sources.source_context import SourceContext
 from rules.rulefile.selectors import matches
 
 NAME = "karmada"
-"""This source's name in metrics and logs."""
+"""Name of this source in metrics and logs."""
 REFRESH_SECONDS = 30.0
 _WORK = "/apis/work.karmada.io/v1alpha2"
 _POLICY = "/apis/policy.karmada.io/v1alpha1"
 _CLUSTERS = "/apis/cluster.karmada.io/v1alpha1/clusters"
 Said = TypeVar("Said", bound=Message)
 Saying: TypeAlias = Coroutine[Any, Any, None]
-"""What is to be told. What one look has found is told together, so that all of it is dated then."""
+"""A fact that is to be told. The facts that one look has found are told together, so that all are dated then."""
 
 
 async def run(cluster: str, policies: Sequence[str], world: SourceContext) -> None:
@@ -74,7 +74,7 @@ class KarmadaInventory:
         self._preserved = world.preserved
         self._policies: dict[PolicyKey, JsonObject] = {}
         self._bindings: dict[tuple[str, str, str], JsonObject] = {}
-        """By collection, namespace and name: those that were told."""
+        """Bindings that were told, by collection, namespace and name."""
         self._copies: dict[str, set[str]] = {}
         """Workload to the targets that its copies are."""
         self._requests = world.requests
@@ -233,7 +233,7 @@ def _paths(policy: JsonObject | None) -> Iterator[str]:
 
 
 def _seen_by(watches: Sequence[Reflector]) -> datetime | None:
-    """Until when all of these copies are known to be true; None: one of them is not believed now."""
+    """Time up to which all of these copies are known to be true; None: one of them is not believed now."""
     seen = [None if watch.doubted else watch.seen for watch in watches]
     return None if None in seen else min(one for one in seen if one is not None)
 

@@ -165,8 +165,8 @@ def _observation(target: str, status: Health, detail: str, at: datetime) -> Obse
 
 
 def _room(found: JsonObject) -> int | None:
-    """For how many more pods there is room; None where the cluster does not say. Pods, as it is not known of which
-    workload."""
+    """Number of further pods for which there is room; None where the cluster does not say. Pods, as it is not known of
+    which workload."""
     summary = dict_of(dict_of(found.get("status")).get("resourceSummary"))
     try:
         has = quantity(dict_of(summary.get("allocatable")).get("pods"))

@@ -36,7 +36,7 @@ async def run(source: LeaseWatch, world: SourceContext) -> None:
 
 @dataclass(slots=True)
 class _Lease:
-    """What its target is made of, and what was last said."""
+    """Labels of one Lease, from which its target is made, and the health that was last published."""
 
     labels: dict[str, str]
     said: Health | None = None

@@ -1,4 +1,4 @@
-"""What a node says of itself, and what a zone's nodes say of the zone: pure."""
+"""Health of a node by its conditions, and of a zone by its nodes: pure."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ class Node(NamedTuple):
 
     name: str
     zone: str
-    """Empty: it carries no such label."""
+    """Name of its zone; empty: it carries no such label."""
     counts: bool
-    """Whether it counts for its zone."""
+    """True if it counts for the health of its zone."""
     control_plane: bool
     verdict: HealthVerdict
     room: Mapping[str, float]
@@ -37,11 +37,11 @@ class Node(NamedTuple):
     version: str = ""
     """The state of the object."""
     maintenance: str = ""
-    """Who maintains the cluster, by this node's annotation."""
+    """Maintainer of the cluster, by this node's annotation; empty: it has none."""
 
     @property
     def ready(self) -> bool:
-        """Whether it is Ready."""
+        """True if it is Ready."""
         return self.verdict.status is Health.HEALTHY
 
 
@@ -76,7 +76,7 @@ def node_of(found: JsonObject, zone_label: str) -> Node:
 
 
 def maintenance_of(found: JsonObject) -> str:
-    """Who maintains the cluster, by the annotation of a node; empty: it says nothing."""
+    """Maintainer of the cluster, by the annotation of a node; empty: it has none."""
     said = strings_of(metadata_of(found).get("annotations")).get(MAINTENANCE)
     return "" if said is None else f"node {metadata_of(found).get('name')}: {said or MAINTENANCE}"[:1000]
 

@@ -35,7 +35,7 @@ from rules.rulefile.targets import fill
 
 LOOK_SECONDS = 5.0  # pods, slices and leases are looked at so often; a node's change is told at once
 NOT_READABLE = "EndpointSlices cannot be read"
-"""In the place of Services of which it is not known whether they are in one zone."""
+"""Entry in place of the Services of one zone where these cannot be known."""
 
 
 async def run(source: NodeWatch, world: SourceContext) -> None:
@@ -44,7 +44,7 @@ async def run(source: NodeWatch, world: SourceContext) -> None:
 
 
 class _Rest(NamedTuple):
-    """What the inventory of zones says beside the zones' nodes, as of the last look."""
+    """Contents of the inventory of zones beside the zones' nodes, as of the last look."""
 
     demand_nodes: int | None = None
     quorum_members: dict[str, int] = {}  # noqa: RUF012 - a default that is never changed
@@ -64,7 +64,7 @@ class NodeWatcher:
         self._rest = _Rest()
         self._beats = Heartbeats(world.clock.monotonic(), look_seconds=LOOK_SECONDS)
         self.publisher = HealthPublisher(source, world.tell, world.clock, world.on_facts_lost)
-        """Is about zones."""
+        """Publisher of the health of zones."""
         self.aggregator: TargetAggregator[str] = TargetAggregator(
             HealthPublisher(source, world.tell, world.clock, world.on_facts_lost),
             world.clock,

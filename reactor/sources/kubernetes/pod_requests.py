@@ -1,4 +1,4 @@
-"""What pods ask of a cluster's nodes, and which of them are members of a quorum: pure."""
+"""Requests of pods for a cluster's nodes, and the pods that are members of a quorum: pure."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ class Pod(NamedTuple):
     """One pod that takes room."""
 
     node: str
-    """Empty: it is not placed yet."""
+    """Name of its node; empty: it is not placed yet."""
     on_every_node: bool
-    """It belongs to its node (a DaemonSet's, or a static pod) and moves nowhere."""
+    """True if it belongs to its node (a DaemonSet's, or a static pod) and moves nowhere."""
     member: bool
     """A quorum's member."""
     ready: bool
     requests: Mapping[str, float]
-    """Of `cpu` in cores, `memory` in bytes, `pods` always 1."""
+    """Requested `cpu` in cores, `memory` in bytes, `pods` always 1."""
 
 
 def project(found: JsonObject) -> JsonObject:
@@ -108,9 +108,9 @@ class Members(NamedTuple):
     """The members of a quorum."""
 
     ready: dict[str, int]
-    """By zone."""
+    """Number of ready members by zone."""
     size: int
-    """All of them, also those that are not ready, or not placed."""
+    """Number of members, including those that are not ready, or not placed."""
 
 
 def quorum_members(nodes: Collection[Node], pods: Iterable[Pod]) -> Members:

@@ -20,7 +20,8 @@ T = TypeVar("T")
 async def retry_forever(
     call: Callable[[], Awaitable[T]], clock: Clock, *, source: str, what: str, where: Mapping[str, str]
 ) -> T:
-    """Call until there is an answer. Why there is none is counted, and logged once: `cannot read the <what>`."""
+    """Call until there is an answer, at least every REFUSED_SECONDS. Why there is none is counted, and logged once:
+    `cannot read the <what>`."""
     backoff, complaint = RetryBackoff(first_seconds=0.5, most_seconds=REFUSED_SECONDS), ""
     while True:
         try:
@@ -32,4 +33,4 @@ async def retry_forever(
                 log.warning("cannot read the %s, trying again", what, extra={**where, "reason": str(error)})
                 complaint = reason
             asked = error.after if isinstance(error, Retryable) else None
-        await clock.sleep(backoff.failed(asked_seconds=asked))
+        await clock.sleep(min(backoff.failed(asked_seconds=asked), REFUSED_SECONDS))

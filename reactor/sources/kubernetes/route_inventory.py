@@ -23,7 +23,7 @@ from reactor.clients.changes import ChangeType, ObjectChange, ObjectKey, key_of
 from reactor.clients.copies import holding
 from reactor.clients.kubernetes_port import JsonObject, KubeApi, NotFound
 from reactor.clients.reflector import Reflector
-from reactor.clients.watch_failures import NotServed
+from reactor.clients.watch_failures import REFUSED_SECONDS, NotServed
 from reactor.runtime import telemetry
 from reactor.runtime.retry_backoff import RetryBackoff
 from reactor.sources.kubernetes.endpoints_watch import collection
@@ -31,11 +31,11 @@ from reactor.sources.kubernetes.retrying import retry_forever
 from reactor.sources.kubernetes.route_projection import missing_route, route_from
 from reactor.sources.republisher import Republisher, gather
 from reactor.sources.source_context import SourceContext
-from rules.rulefile.model import RouteSelection
+from rules.kinds.traffic.model import RouteSelection
 from rules.rulefile.route_kinds import RouteFormat, kind_of
 
 NAME = "routes"
-"""This source's name in metrics and logs."""
+"""Name of this source in metrics and logs."""
 REFRESH_SECONDS = 30.0
 NOT_FOUND_MAX = 3  # in a row; one may be a CRD that is just being replaced
 GOOD_SECONDS = 60.0  # a version that was served for so long, and is no more, is news
@@ -48,7 +48,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, order=True)
 class Scope:
-    """What one watch looks at."""
+    """Cluster, kind, namespace and selector of one watch."""
 
     cluster: str
     kind: RouteKind
@@ -81,7 +81,7 @@ async def _follow(scope: Scope, wanted: Sequence[RouteSelection], world: SourceC
     except KeyError:
         log.warning("routes are not watched", extra={"reason": f"routeKinds.{scope.custom_kind}: {UNKNOWN}"})
         return
-    backoff = RetryBackoff(first_seconds=0.5, most_seconds=60)
+    backoff = RetryBackoff(first_seconds=0.5, most_seconds=REFUSED_SECONDS)
     while True:
         began = world.clock.monotonic()
         try:
@@ -91,7 +91,7 @@ async def _follow(scope: Scope, wanted: Sequence[RouteSelection], world: SourceC
             log.warning("routes are not served any more as they were, looking for another version", extra=where)
         if world.clock.monotonic() - began > GOOD_SECONDS:
             backoff.succeeded()
-        await world.clock.sleep(backoff.failed())
+        await world.clock.sleep(min(backoff.failed(), REFUSED_SECONDS))
 
 
 class _Inventory:
@@ -108,7 +108,7 @@ class _Inventory:
         for one in selections:
             self._wanted[one.name].add(one.rule)
         self._unlisted: Sequence[str] = sorted(filter(None, self._wanted))
-        """What is named, until the first list."""
+        """Names of routes that rules name and no list has shown; all of them until the first list."""
         self._standing: Republisher[Route] = Republisher(
             world.tell, world.clock, on_facts_lost=world.on_facts_lost, period_seconds=REFRESH_SECONDS
         )

@@ -17,9 +17,9 @@ from typing import Any
 from reactor.runtime.errors import SettingsError
 
 CPU_SECONDS = 1.0
-"""Of one object."""
+"""Seconds of CPU time for one object."""
 MEMORY_BYTES = 256 << 20
-"""Of the process, the engine included: RLIMIT_DATA."""
+"""Most bytes of memory of the process, the engine included: RLIMIT_DATA."""
 OUT_OF_MEMORY = 77
 """The exit code where Python itself found no memory; an engine in C++ aborts."""
 

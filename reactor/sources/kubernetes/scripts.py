@@ -24,10 +24,10 @@ from reactor.sources.kubernetes.script_worker import CPU_SECONDS, MEMORY_BYTES, 
 from reactor.sources.kubernetes.workload_health import HealthVerdict
 
 ANSWER_SECONDS = 10.0
-"""By the clock, for one object: on a crowded machine a second of CPU time takes longer."""
+"""Seconds of real time for one object: on a crowded machine a second of CPU time takes longer."""
 START_SECONDS = 30.0
 _ENVIRONMENT = ("PATH", "PYTHONPATH", "PYTHONHOME", "LD_LIBRARY_PATH")
-"""All that the process gets of ours: a script has no business with secrets."""
+"""Environment variables that the process gets of ours: a script has no business with secrets."""
 
 log = logging.getLogger(__name__)
 
@@ -49,7 +49,7 @@ class Script:
     async def __aenter__(self) -> Script:
         """Start it. Raises SettingsError where the script cannot work, Retryable where no process can be started."""
         try:
-            self._process = await self._started()
+            self._process = await self._start()
         except Ended as error:
             raise SettingsError(f"source {self._source}: health.{self._language}: {error}") from error
         return self
@@ -63,8 +63,8 @@ class Script:
         async with self._turn:
             try:
                 if self._process is None:
-                    self._process = await self._started()
-                answer = await self._asked(self._process, found, ANSWER_SECONDS)
+                    self._process = await self._start()
+                answer = await self._ask(self._process, found, ANSWER_SECONDS)
                 return HealthVerdict(Health(answer["status"]), answer["detail"])
             except (Ended, Retryable, SettingsError) as error:
                 why = f"health.{self._language}: {error}"
@@ -78,7 +78,7 @@ class Script:
         log.warning("a health script was ended", extra={"source": self._source, "object": where, "reason": why})
         return HealthVerdict(Health.UNKNOWN, why)
 
-    async def _started(self) -> Process:
+    async def _start(self) -> Process:
         environment = {name: os.environ[name] for name in _ENVIRONMENT if name in os.environ}
         command = (sys.executable, "-m", "reactor.sources.kubernetes.script_worker")
         try:
@@ -89,16 +89,16 @@ class Script:
             raise Retryable(f"no process for a health script: {error}") from error
         try:
             first = {"language": self._language, "script": self._text}
-            answer = await self._asked(process, first, START_SECONDS)
+            answer = await self._ask(process, first, START_SECONDS)
         except BaseException:  # a cancellation too: no other code knows this process
-            await _killed(process)
+            await _kill(process)
             raise
         if "refused" in answer:
-            await _killed(process)
+            await _kill(process)
             raise SettingsError(f"source {self._source}: {answer['refused']}")
         return process
 
-    async def _asked(self, process: Process, question: JsonObject, seconds: float) -> dict[str, str]:
+    async def _ask(self, process: Process, question: JsonObject, seconds: float) -> dict[str, str]:
         assert process.stdin is not None  # noqa: S101 - PIPE
         assert process.stdout is not None  # noqa: S101 - PIPE
         try:
@@ -112,25 +112,25 @@ class Script:
         except RecursionError as error:
             raise Ended("the object is nested too deep") from error
         except (OSError, ValueError) as error:  # it has ended
-            raise Ended(_why(await _ended(process))) from error
+            raise Ended(_why(await _wait_for_end(process))) from error
         return answer
 
     async def _end(self) -> None:
         process, self._process = self._process, None
         if process is not None:
-            await _killed(process)
+            await _kill(process)
 
 
-async def _ended(process: Process) -> int:
+async def _wait_for_end(process: Process) -> int:
     """Give how a process has ended that said its last word."""
     try:
         async with asyncio.timeout(0.5):
             return await process.wait()
     except TimeoutError:
-        return await _killed(process)
+        return await _kill(process)
 
 
-async def _killed(process: Process) -> int:
+async def _kill(process: Process) -> int:
     """End it at once: it holds nothing."""
     with contextlib.suppress(ProcessLookupError):
         process.kill()

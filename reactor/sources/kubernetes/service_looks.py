@@ -22,11 +22,11 @@ from reactor.sources.kubernetes.endpoints import SERVICE_LABEL, ServiceName, pro
 from reactor.sources.refresh import LookAgain
 
 ALONE_MAX = 8
-"""So many Services are read alone, by one LIST for each of their namespaces."""
+"""Most Services that are read alone, by one LIST for each of their namespaces."""
 ALONE_SECONDS = 1.0
-"""So long their answer is waited for."""
+"""Seconds to wait for the answers."""
 KEPT = timedelta(seconds=10)
-"""So long it is known when a Service was seen alone: by then the end of a watch has proven more."""
+"""Time for which a look at a Service alone is remembered: by then the end of a watch has proven more."""
 
 log = logging.getLogger(__name__)
 
@@ -62,7 +62,8 @@ class ServiceLooks:
         self._asked = asyncio.Event()
 
     def seen_at(self, name: ServiceName) -> datetime | None:
-        """When the newest look at it alone began that found it as it was shown; None: there was none."""
+        """Begin of the newest look at this Service alone that found it as the watch had shown it; None: there was
+        none."""
         return self._seen_at.get(name)
 
     def look_again(self, not_before: datetime) -> None:
@@ -80,11 +81,11 @@ class ServiceLooks:
             if not_before is None:
                 continue
             names = self._wanted()
-            if names is None or len(names) > ALONE_MAX or not await self._looked(sorted(names), not_before):
+            if names is None or len(names) > ALONE_MAX or not await self._look_at(sorted(names), not_before):
                 self._list_all(not_before)
 
-    async def _looked(self, names: Sequence[ServiceName], not_before: datetime) -> bool:
-        """Whether all of them were found as they had been shown."""
+    async def _look_at(self, names: Sequence[ServiceName], not_before: datetime) -> bool:
+        """Read these alone. True if all of them were found as the watch had shown them."""
         began = self._clock.now()
         spaces = [(one, [*some]) for one, some in groupby(names, key=lambda name: name.namespace)]
         try:

@@ -1,4 +1,4 @@
-"""Which Services have all their ready endpoints in one zone, from EndpointSlices: pure."""
+"""Finds the Services that have all their ready endpoints in one zone, from EndpointSlices: pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether a workload is healthy by what its object says: one pure function per kind.
+"""Health of a workload by its object: one pure function per kind.
 
 The rules are Karmada's (pkg/resourceinterpreter/default/native/healthy.go), so that a policy means the same here and
 there. Karmada has none for Job and calls a kind without a rule Healthy; we have one for Job, and go by the condition
@@ -44,7 +44,7 @@ def deployment(found: JsonObject) -> HealthVerdict:
 
 
 def replica_set(found: JsonObject) -> HealthVerdict:
-    """As many available as are wanted."""
+    """Healthy if as many replicas are available as are wanted."""
     wanted, available = _wanted(found), count(found, "status", "availableReplicas")
     return _first(
         _unobserved(found),
@@ -78,7 +78,8 @@ def pod(found: JsonObject) -> HealthVerdict:
 
 
 def job(found: JsonObject) -> HealthVerdict:
-    """Not failed. FailureTarget comes before Failed, while pods still end; a running or suspended Job is well."""
+    """Healthy if it has not failed. FailureTarget comes before Failed, while pods still end; a running or suspended Job
+    is well."""
     failed = next((kind for kind in ("Failed", "FailureTarget") if condition(found, kind) == "True"), None)
     done = condition(found, "Complete") == "True" or condition(found, "SuccessCriteriaMet") == "True"
     return _first(failed and f"condition {failed}", well="complete" if done else "not failed")
@@ -107,7 +108,7 @@ def volume_claim(found: JsonObject) -> HealthVerdict:
 
 
 def disruption_budget(found: JsonObject) -> HealthVerdict:
-    """As many healthy pods as it desires."""
+    """Healthy if it has as many healthy pods as it desires."""
     healthy, desired = count(found, "status", "currentHealthy"), count(found, "status", "desiredHealthy")
     return _first(healthy < desired and f"{healthy} of {desired} pods healthy", well=f"{healthy} pods healthy")
 

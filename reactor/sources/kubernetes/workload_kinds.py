@@ -1,4 +1,4 @@
-"""Where the kinds of workloads live in an API."""
+"""API paths of the kinds of workloads."""
 
 from __future__ import annotations
 

@@ -100,7 +100,7 @@ async def _watch(
 
 
 class Opinions:
-    """What one source says about the health of all its kinds: objects of several kinds may make one target."""
+    """Publishes the health of all kinds of one source: objects of several kinds may make one target."""
 
     def __init__(self, source: WorkloadWatch, world: SourceContext) -> None:
         self.publisher = HealthPublisher(source, world.tell, world.clock, world.on_facts_lost)

@@ -1,4 +1,4 @@
-"""Where probes may connect to: never to what only answers because it trusts this machine.
+"""Addresses that probes may connect to: never to what only answers because it trusts this machine.
 
 Checked is the address that is really connected to, after resolution: names, redirects and the odd spellings of
 addresses (`0xa9fea9fe`, `2852039166`) all come down to it. Loopback is allowed: sidecars and the demo live there.
@@ -24,7 +24,7 @@ _METADATA = tuple(
 )
 _NAT64 = ipaddress.ip_network("64:ff9b::/96")
 NEXT_SECONDS = 0.25
-"""How long one address may take before the next is tried beside it."""
+"""Seconds after which the next address is tried beside one that does not answer."""
 
 
 class AddressRefused(OSError):
@@ -103,7 +103,7 @@ class Resolver(AbstractResolver):
         ]  # fmt: skip
 
     async def close(self) -> None:
-        """Nothing is held."""
+        """Do nothing: no resource is held."""
 
 
 def probing_session() -> aiohttp.ClientSession:

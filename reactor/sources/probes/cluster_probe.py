@@ -40,7 +40,7 @@ OURS = (401, 403)
 
 
 class ProbeResult(NamedTuple):
-    """What one try, or one reading, found."""
+    """Result of one try, or of one reading."""
 
     status: Health
     detail: str
@@ -121,7 +121,7 @@ class _Ready:
         )  # fmt: skip
 
     def _is_too_soon(self, status: Health) -> bool:
-        """Whether a bad reading after a start has not lasted for failureSeconds yet: nothing is said of it."""
+        """True if it is Unhealthy for less than failureSeconds: after a start nothing is said of that yet."""
         now = self._clock.monotonic()
         if self._sample is None or self._sample.status is not status:
             self._sample = HealthSample(status, now)

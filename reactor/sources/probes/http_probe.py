@@ -64,7 +64,7 @@ def _words(error: Exception) -> str:
 
 
 def accepts(expected: str | int, status: int) -> bool:
-    """Whether the status is one of `200`, `200-299` or `200,204,301-302`."""
+    """True if the status is one of `expected`: `200`, `200-299` or `200,204,301-302`."""
     for part in str(expected).split(","):
         low, _, high = part.partition("-")
         if int(low) <= status <= int(high or low):

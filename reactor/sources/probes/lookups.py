@@ -17,9 +17,9 @@ from reactor.runtime.threads import Threads
 
 AddrInfo = tuple[Any, Any, int, str, tuple[Any, ...]]
 LOOKUPS_MAX = 256
-"""At once: a thread takes some 50 kB."""
+"""Most lookups at the same time: a thread takes some 50 kB."""
 OF_A_NAME_MAX = 4
-"""Of these. The 256 are taken only where 64 names are dead."""
+"""Most lookups of one name. The 256 are taken only where 64 names are dead."""
 _Lookup = asyncio.Future[list[AddrInfo]]
 _THREADS = Threads("lookups", LOOKUPS_MAX)
 _UNDER_WAY: WeakKeyDictionary[asyncio.AbstractEventLoop, defaultdict[tuple[str, int, int], list[_Lookup]]]

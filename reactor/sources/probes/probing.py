@@ -1,4 +1,4 @@
-"""What all probes share: a paced try, a streak of them, one target."""
+"""Common part of all probes: paced tries, a threshold of them, one target."""
 
 from __future__ import annotations
 

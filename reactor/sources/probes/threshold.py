@@ -1,4 +1,4 @@
-"""How many tries in a row it takes to change one's mind: the kubelet's failureThreshold and successThreshold."""
+"""Counts tries in a row until the verdict changes: the kubelet's failureThreshold and successThreshold."""
 
 from __future__ import annotations
 
@@ -27,5 +27,5 @@ class ThresholdCounter:
         self._last, self._length, self.verdict = None, 0, None
 
     def agrees(self, *, succeeded: bool) -> bool:
-        """Whether a try that does not count confirms the current verdict."""
+        """True if a try that does not count confirms the current verdict."""
         return self.verdict is (Health.HEALTHY if succeeded else Health.UNHEALTHY)

@@ -1,11 +1,11 @@
-"""When the answers of one query were evaluated: an answer out of a cache shows what was so then, and not now.
+"""Evaluation times of the answers to one query: an answer out of a cache shows what was so then, and not now.
 
 A query frontend may give the same answer for a while, and so does a Prometheus that is stuck. Each series of an answer
 carries the time of its evaluation, by Prometheus's clock. Clocks are not compared: the answers that came soonest after
 their evaluation show how far the two are apart.
 
-A server that gives 0 as the time tells none, and an answer without series has none: these are believed as they come.
-So are the answers of a server whose time has never moved and is far from ours: it is no time of an evaluation.
+A server that gives 0 as the time tells none, and an answer without series has none: these are believed as they come. So
+are the answers of a server whose time has never moved and is far from ours: it is no time of an evaluation.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from datetime import timedelta
 from reactor.clients.changes import ReadInterval
 
 ANSWERS = 8
-"""So many of the last evaluations are compared. A clock that was set is no longer noticed after as many."""
+"""Number of evaluations that are compared. A clock that was set is no longer noticed after as many."""
 FAR_SECONDS = 300.0
-"""No clocks that are looked after are so far apart, and no cache keeps an instant query for so long."""
+"""Seconds: clocks that are looked after differ by less, and no cache keeps an instant query for longer."""
 
 
 class EvaluationTimes:
@@ -28,7 +28,7 @@ class EvaluationTimes:
     def __init__(self) -> None:
         self._last = 0.0
         self._moves = False
-        """Whether two answers had different times: this server tells when it evaluated."""
+        """True if two answers had different times: this server tells when it evaluated."""
         self._lags: deque[float] = deque(maxlen=ANSWERS)
         """Seconds from an evaluation, by Prometheus's clock, to its answer, by ours."""
 

@@ -44,7 +44,7 @@ log = logging.getLogger(__name__)
 
 
 class QueryOpinion(NamedTuple):
-    """What one reading makes of one target."""
+    """Health of one target by one reading."""
 
     status: Health
     detail: str
@@ -70,12 +70,12 @@ class _Reader:
         self._resolution = source.every_seconds + min(source.every_seconds, QUERY_SECONDS)
         self.publisher = HealthPublisher(source, world.tell, world.clock, world.on_facts_lost)
         self._known: dict[str, float] = {}
-        """When each target was last present, on the clock's monotonic time, the longest absent first."""
+        """Monotonic time at which each target was last present, the longest absent first."""
         if "{" not in source.target:
             self._known[source.target] = self._clock.monotonic()
         self._evaluated = EvaluationTimes()
         self._complaints: set[str] = set()
-        """Why it has failed since it last worked, as far as that was logged."""
+        """Failures that were logged since the query last worked."""
 
     async def read(self, *, extra: bool = False) -> None:  # noqa: ARG002 - each result is complete
         """Take one reading."""

@@ -1,4 +1,4 @@
-"""What an AlertmanagerWebhook source would have said. Pure: answers in, observations out.
+"""Observations that an AlertmanagerWebhook source would have made. Pure: answers in, observations out.
 
 Prometheus keeps what fired as `ALERTS{alertstate="firing"}`. A series that begins is taken as a post that says firing,
 one that ends as one that says resolved, and they go through the receiver's own functions. What Alertmanager does in

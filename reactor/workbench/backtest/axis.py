@@ -1,4 +1,4 @@
-"""Where a moment is drawn: all pictures of one page have the same axis of time, COLUMNS wide."""
+"""Axis of time in pictures: all of one page have the same one, COLUMNS wide."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable
 from rules.rehearsal.backtest.rule_story import COLUMNS
 
 DIGITS = 4
-"""After the point: a quarter of a second in a month. Browsers keep no more of a number below 1,000."""
+"""Decimals: a quarter of a second in a month. Browsers keep no more of a number below 1,000."""
 
 Axis = Callable[[float], float]
 """Second since 1970 to place."""

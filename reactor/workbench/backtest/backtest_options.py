@@ -1,4 +1,4 @@
-"""What is asked for on the command line, read and checked. Now is an argument."""
+"""Options of the command line, read and checked. Now is an argument."""
 
 from __future__ import annotations
 

@@ -21,18 +21,18 @@ from rules.rehearsal.backtest.rule_story import Played
 
 @dataclass(frozen=True, slots=True)
 class BacktestRequest:
-    """What is wanted."""
+    """Input of a backtest."""
 
     plan: BacktestPlan
     endpoints: Mapping[str, Endpoint]
-    """By the names that the plan's servers have."""
+    """Endpoints by the names that the plan's servers have."""
     other: BacktestPlan | None = None
     """The version to compare with."""
     sweep: Sweep | None = None
     cache: Path | None = None
-    """Where answers outlive the run; None: nowhere."""
+    """Folder in which answers outlive the run; None: none."""
     curves: bool = False
-    """Whether what was measured is drawn."""
+    """True if what was measured is drawn."""
 
 
 @dataclass(frozen=True, slots=True)

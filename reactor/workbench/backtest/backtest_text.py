@@ -11,7 +11,7 @@ from rules.rehearsal.backtest.compare import Pair
 from rules.rehearsal.backtest.rule_story import Act, Move, Played, RuleTimeline, ToleratedOutage, Wait
 
 LINES_MAX = 100
-"""Of one rule's timeline; JSON has all of it."""
+"""Most lines of one rule's timeline; JSON has all of it."""
 
 
 def lines(done: Backtested) -> Iterator[str]:
@@ -47,7 +47,7 @@ def _story(story: RuleTimeline, within: float) -> Iterator[str]:
 
 
 def summary(found: Numbers, within: float | None) -> Iterator[str]:
-    """What can be counted, in two or three lines."""
+    """Two or three lines with the numbers."""
     false = f", {found.false_failovers} of them false" if found.failovers else ""
     close = f" (good again within {length(within)})" if found.false_failovers and within is not None else ""
     yield f"{_count(found.failovers, 'failover')}{false}{close}, {_count(found.returns, 'return')}" + (
@@ -92,7 +92,7 @@ def _acted(act: Act, within: float) -> str:
 
 
 def does(act: Act) -> str:
-    """What an action does."""
+    """Text for what an action does."""
     if isinstance(act.action, SetWeights):
         weights = " ".join(f"{service}={weight}" for service, weight in act.action.weights.items())
         return f"{_ARROWS[act.move]} {weights}"

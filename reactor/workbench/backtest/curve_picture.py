@@ -1,4 +1,4 @@
-"""What was measured of a target, as SVG text: a band from the least to the greatest value, with the thresholds.
+"""Draws the measured values of a target as SVG text: a band from the least to the greatest value, with the thresholds.
 
 Around changes of its health it is drawn sample by sample, elsewhere column by column.
 """
@@ -16,7 +16,7 @@ from rules.rehearsal.backtest.rule_story import COLUMNS
 
 HIGH = 60
 MinMaxSpan = tuple[float, float, float, float]
-"""From this place on, up to without that one: the least and the greatest value."""
+"""First column, column after the last one, least and greatest value."""
 
 
 def curve(of: Curve) -> str:

@@ -1,4 +1,4 @@
-"""What queries measured, folded to the width of a picture: of each column the least and the greatest value.
+"""Folds the measured values of queries to the width of a picture: of each column the least and the greatest value.
 
 However long the past was and however many series a target has, a curve is no larger than that: two numbers for each
 column, and for each of at most SAMPLES_MAX points in time around the changes of the target's health.
@@ -23,9 +23,9 @@ from rules.rehearsal.backtest.rule_story import COLUMNS, HEALTHY, UNHEARD, Lane,
 from rules.rulefile.sources import Bound, PrometheusQuery
 
 LANES_SHOWN = 60
-"""Of one rule: those with something to see first."""
+"""Most lanes of one rule: those with something to see first."""
 CURVES_MAX = 60
-"""So many targets have one, of all rules, those with something to see first: each is some kilobytes of the page."""
+"""Most targets with a curve, over all rules, those with something to see first: each is some kilobytes of the page."""
 _QUIET = bytes([UNHEARD, HEALTHY])
 
 
@@ -47,12 +47,12 @@ class Curve:
     step: float = 0.0
     """Seconds for which a sample counts: until the next one is asked for."""
     near: tuple[NearSpan, ...] = ()
-    """When samples are kept one by one, sorted. The columns have the others."""
+    """Spans in which samples are kept one by one, sorted. The columns have the others."""
     samples: dict[float, tuple[float, float]] = field(default_factory=dict)
     """Second to the least and the greatest value of it."""
     low: array[float] = field(default_factory=_unmeasured)
     high: array[float] = field(default_factory=_unmeasured)
-    """By column; NaN: nothing was measured but what `samples` has."""
+    """Greatest value by column; NaN: nothing was measured but what `samples` has."""
 
     def add(self, series: Series, chunk: Chunk, part: range) -> None:
         """Fold the points of a series that lie in this part of its chunk."""

@@ -9,9 +9,9 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 TRY_BYTES = 1 << 20
-"""How much is gathered before it is tried whether a series is complete. Doubled for a series that is larger."""
+"""Bytes that are gathered before the first try to read a series. Doubled for a series that is larger."""
 HEAD_CHARACTERS_MAX = 1 << 16
-"""How far into the answer the series must begin."""
+"""Most characters of the answer before the series begin."""
 _RESULT = re.compile(r'"result"\s*:\s*\[')
 _BETWEEN = re.compile(r"[\s,]*")
 _DECODER = json.JSONDecoder()
@@ -53,7 +53,7 @@ async def series(pieces: AsyncIterator[bytes]) -> AsyncIterator[dict[str, Any]]:
 
 
 class _Text:
-    """What has arrived and not been read yet."""
+    """Text that has arrived and not been read yet."""
 
     def __init__(self, pieces: AsyncIterator[bytes]) -> None:
         self._pieces = pieces
@@ -81,7 +81,7 @@ def _after(text: str, at: int) -> int:
 
 
 def _failure(text: str) -> str:
-    """What Prometheus says is wrong; the beginning of the text where it is not Prometheus that answers."""
+    """Error message of Prometheus; the beginning of the text where it is not Prometheus that answers."""
     try:
         said = json.loads(text)
     except ValueError:

@@ -23,13 +23,13 @@ class Ask:
     """One query over the whole range."""
 
     prometheus: str
-    """Which one, by its name."""
+    """Name of the Prometheus."""
     query: str
     grid: Grid
 
 
 class FetchedResults:
-    """What was fetched, to be read as often as it is played."""
+    """Fetched answers, to be read as often as they are played."""
 
     def __init__(self, store: ResultStore, urls: Mapping[str, str]) -> None:
         self._store = store

@@ -13,7 +13,7 @@ CHUNK_POINTS = 2_880
 """A day at 30 s. Prometheus refuses more than 11,000 points a series; one quarter keeps an answer with many series
 small."""
 CHUNKS_MAX = 20_000
-"""Of one query: 50 years at 30 s."""
+"""Most chunks of one query: 50 years at 30 s."""
 
 
 class TooLong(ValueError):
@@ -39,7 +39,7 @@ class Chunk:
 
     @property
     def whole(self) -> bool:
-        """Whether no later moment belongs into it."""
+        """True if it has all its points: no later moment belongs into it."""
         return self.points == CHUNK_POINTS
 
 
@@ -52,7 +52,7 @@ class Grid:
     """Belongs to the range."""
     step_ms: int
     now_ms: int
-    """Nothing later can be asked for."""
+    """Time after which nothing can be asked for."""
 
     def chunks(self) -> Iterator[Chunk]:
         """Give the chunks that hold the range, in order; they may begin before it and end after it.

@@ -1,4 +1,5 @@
-"""From a rule file to its history: which queries are asked, and what its sources would have said of the answers."""
+"""Builds the history of a rule file: the queries to ask, and the observations that its sources would have made of the
+answers."""
 
 from __future__ import annotations
 
@@ -15,16 +16,17 @@ from reactor.workbench.backtest.label_targets import Targets
 from reactor.workbench.backtest.prometheus_gaps import NEWEST_SCRAPE, Outages, outages
 from reactor.workbench.backtest.query_observations import observations
 from reactor.workbench.backtest.value_runs import ChunkResult
+from rules.kinds.traffic.model import TrafficFailover
 from rules.kinds.traffic.route_interests import explicit_targets, named_ref
 from rules.loader import RuleSet
 from rules.rehearsal.backtest.playable import needs_no_inventory
 from rules.rehearsal.simulation import at
-from rules.rulefile.model import Rule, TrafficFailover
+from rules.rulefile.model import Rule
 from rules.rulefile.sources import AlertmanagerWebhook, PrometheusQuery, Quorum
 from rules.rulefile.targets import matches
 
 ALERTS_SECONDS = 15.0
-"""How often alerts are looked at where no option says: the shortest evaluation interval in common use."""
+"""Seconds between two looks at alerts if no option gives another: the shortest evaluation interval in common use."""
 STEP_SECONDS_MIN = 0.1
 
 Playable = PrometheusQuery | AlertmanagerWebhook
@@ -33,7 +35,7 @@ TimedObservation = tuple[float, Observation]
 
 @dataclass(frozen=True, slots=True)
 class BacktestSpan:
-    """What is backtested: from and to in milliseconds since 1970, and the step; None: each source's own pace."""
+    """Span of a backtest: from and to in milliseconds since 1970, and the step; None: each source's own pace."""
 
     from_ms: int
     to_ms: int
@@ -48,20 +50,20 @@ class BacktestSpan:
 
 @dataclass(frozen=True, slots=True)
 class BacktestPlan:
-    """What is asked for one rule set, and how it becomes a history."""
+    """Queries for one rule set, and the way from their answers to a history."""
 
     rules: RuleSet
     span: BacktestSpan
     servers: tuple[str, ...]
     """The Prometheus endpoints, by name. `FIRING` is asked of all of them."""
     only: str | None = None
-    """This one is used for every name in the rule files."""
+    """Name of the Prometheus that is used for every name in the rule files; None: each has its own."""
     scrapes: str = NEWEST_SCRAPE
     """The query that tells when the newest scrape was; empty: it is not asked."""
     assume_healthy: tuple[str, ...] = ()
     """Patterns of targets that count as Healthy from the start, unless a source says otherwise."""
     notes: dict[str, None] = field(default_factory=dict)
-    """What a reader of the result has to know, each once, in order."""
+    """Notes for a reader of the result, each once, in order."""
 
     @property
     def sources(self) -> list[Playable]:
@@ -159,7 +161,7 @@ class BacktestPlan:
 
 
 def fits(template: str, target: str) -> bool:
-    """Whether a template could give this target."""
+    """True if a template could give this target."""
     pattern, depth = [], 0
     for letter in template:
         depth += (letter == "{") - (letter == "}")

@@ -22,7 +22,7 @@ class Targets:
 
     @property
     def without(self) -> int:
-        """How many label sets gave no target: live, each is counted and logged."""
+        """Number of label sets that gave no target: live, each is counted and logged."""
         return sum(target is None for target in self._known.values())
 
     def of(self, labels: Mapping[str, str]) -> str | None:

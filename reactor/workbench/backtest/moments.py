@@ -9,7 +9,7 @@ _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 7 * 86_400}
 _PART = re.compile(r"(\d+)([smhdw])")
 _RELATIVE = re.compile(r"(?:now)?(?:-((?:\d+[smhdw])+))?|((?:\d+[smhdw])+)")
 _UNIX = re.compile(r"\d{9,10}(?:\.\d+)?")
-"""From 1973 on: shorter numbers are a slip."""
+"""Seconds since 1970, from 1973 on: shorter numbers are a slip."""
 _DATE_AND_TIME = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d")
 
 

@@ -1,4 +1,4 @@
-"""Which samples a curve keeps one by one: those around each change of a target's health.
+"""Samples that a curve keeps one by one: those around each change of a target's health.
 
 The rest of a curve is folded into columns, each ten minutes of a week. Near an outage of eight minutes that is too
 coarse to show when the metric rose, and when the rule saw it.
@@ -10,9 +10,10 @@ from collections.abc import Iterable, Iterator
 from math import ceil, floor
 
 NEAR_SECONDS = 900.0
-"""Before and after each change: a quarter of an hour, or less where SAMPLES_MAX does not allow it to so many."""
+"""Seconds before and after each change: a quarter of an hour, or less where SAMPLES_MAX does not allow it to so
+many."""
 SAMPLES_MAX = 400
-"""So many points in time of one curve are kept: 28 KB of the page where all values differ, beside 40 KB of columns.
+"""Most points in time that are kept of one curve: 28 KB of the page where all values differ, beside 40 KB of columns.
 30 s apart, that is three outages with a quarter of an hour around them."""
 POINTS_MIN = 2
 """On either side of a change: with fewer no step is seen. Changes after the first 80 are drawn as columns then."""

@@ -1,4 +1,4 @@
-"""When Prometheus itself was away. Pure.
+"""Outages of Prometheus itself. Pure.
 
 A query over the past is always answered; live, the same query would have failed at those moments. The newest scrape
 tells: `max(timestamp(up))`. Without it, a dead Prometheus would look like alerts and bad series that end.
@@ -24,7 +24,7 @@ class Outages:
         self._begins = [begin for begin, _ in self.spans]
 
     def at(self, second: float) -> bool:
-        """Whether Prometheus was away."""
+        """True if Prometheus was away."""
         place = bisect_right(self._begins, second) - 1
         return place >= 0 and second < self.spans[place][1]
 

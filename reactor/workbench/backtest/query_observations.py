@@ -1,4 +1,4 @@
-"""What a PrometheusQuery source would have said. Pure: answers in, observations out.
+"""Observations that a PrometheusQuery source would have made. Pure: answers in, observations out.
 
 The live source says its word at every evaluation and repeats it every refreshSeconds, so an observation holds until
 another one comes. Here only the words that change something are said, without staleSeconds: the same decisions follow
@@ -24,14 +24,14 @@ from rules.rulefile.sources import Bound, PrometheusQuery
 
 
 class Word(NamedTuple):
-    """What is said of a target from one point on."""
+    """Health of a target from one point on."""
 
     status: Health
     detail: str = ""
     labels: Mapping[str, str] = {}
 
     def same(self, other: Word | None) -> bool:
-        """Whether it says nothing new. Another value alone is no news."""
+        """True if it says nothing new. Another value alone is no news."""
         return other is not None and (self.status, self.labels) == (other.status, other.labels)
 
 

@@ -23,7 +23,7 @@ from reactor.workbench.backtest.grid import Chunk
 from reactor.workbench.backtest.value_runs import ChunkResult, series_of
 
 RANGE_SECONDS = 120.0
-"""How long a chunk may take at least: a day of a query costs more than its last moment. Prometheus's own limit."""
+"""Least timeout of a chunk: a day of a query costs more than its last moment. Prometheus's own limit."""
 TRIES = 3
 _PIECE_BYTES = 1 << 20
 _ERROR_BYTES = 4096
@@ -132,7 +132,7 @@ def _seconds(milliseconds: int) -> str:
 
 
 def _words(said: str) -> str:
-    """What Prometheus says is wrong, out of its JSON where it is some."""
+    """Error message of Prometheus, out of its JSON if it is JSON."""
     try:
         error = json.loads(said)["error"]
     except (ValueError, KeyError, TypeError):

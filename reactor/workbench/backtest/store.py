@@ -16,10 +16,10 @@ from pathlib import Path
 
 from reactor.runtime.errors import SettingsError
 from reactor.workbench.backtest.grid import Chunk
-from reactor.workbench.backtest.value_runs import ChunkResult, Corrupt, dump, load
+from reactor.workbench.backtest.value_runs import ChunkResult, Corrupt, dump_result, load_result
 
 CACHE_BYTES_MAX = 2 << 30
-"""What the folder may hold; the entries that were not used for longest go first."""
+"""Most bytes in the folder; the entries that were not used for longest go first."""
 SETTLED_MS = 10 * 60 * 1000
 """A chunk that ended this long ago no longer changes: scrapes, rules and remote writes that come late are in."""
 
@@ -37,7 +37,7 @@ class ResultStore:
         """Give an answer that is there; None: it has to be fetched."""
         path = self._path(url, query, chunk)
         try:
-            answer = load(path.read_bytes())
+            answer = load_result(path.read_bytes())
             os.utime(path)
         except FileNotFoundError:
             return None
@@ -51,7 +51,7 @@ class ResultStore:
         path = self._path(url, query, chunk)
         try:
             with tempfile.NamedTemporaryFile(dir=path.parent, prefix=".", delete=False) as file:
-                file.write(dump(answer))
+                file.write(dump_result(answer))
             Path(file.name).replace(path)
         except OSError as error:
             raise SettingsError(f"{path.parent}: cannot keep what was fetched: {error}") from error
@@ -77,7 +77,7 @@ def opened(cache: Path | None, *, now_ms: int) -> Iterator[ResultStore]:
 
 
 def default_folder() -> Path:
-    """Where answers are kept by default."""
+    """Default folder for answers."""
     base = os.environ.get("XDG_CACHE_HOME")
     return (Path(base) if base else Path.home() / ".cache") / "alert-reactor" / "backtest"
 

@@ -1,4 +1,4 @@
-"""How the page looks: light or dark as the reader's system is, on a telephone too."""
+"""Style of the page: light or dark as the reader's system is, on a telephone too."""
 
 STYLE = """
 :root{color-scheme:light dark;--fg:#1c2024;--dim:#5b6470;--bg:#fff;--line:#d9dde3;--good:#2e7d4f;--bad:#c62f2f;

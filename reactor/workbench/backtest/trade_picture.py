@@ -7,9 +7,9 @@ from html import escape
 
 Point = tuple[float, float]
 LETTER, LINE = 8.0, 13.0
-"""How wide a digit is, and how high, with the space around it."""
+"""Width of a digit, and its height, with the space around it."""
 POINTS_MIN = 2
-"""Of one value there is nothing to choose."""
+"""Least points to draw: of one value there is nothing to choose."""
 
 
 def trade(points: Sequence[tuple[str, float, int]], unit: str) -> str:

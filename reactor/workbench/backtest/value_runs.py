@@ -23,7 +23,7 @@ _DIGEST_BYTES = 32
 
 
 class Corrupt(ValueError):
-    """What is on the disk is not what was written."""
+    """The bytes on the disk are not those that were written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,11 +63,11 @@ class Series:
 
 @dataclass(frozen=True, slots=True)
 class ChunkResult:
-    """All series of one chunk."""
+    """Series of one chunk."""
 
     series: tuple[Series, ...]
     samples: int
-    """How many values it was made of."""
+    """Number of values that it was made of."""
 
 
 def series_of(labels: Mapping[str, str], pairs: Sequence[Any], chunk: Chunk) -> Series:
@@ -120,8 +120,8 @@ def _without_gaps(pairs: Sequence[Any], chunk: Chunk) -> Iterator[Sequence[Any]]
     yield pairs[begin:]
 
 
-def dump(answer: ChunkResult) -> bytes:
-    """Give the answer as bytes, with a digest so that `load` notices when they have changed."""
+def dump_result(answer: ChunkResult) -> bytes:
+    """Give the answer as bytes, with a digest so that `load_result` notices when they have changed."""
     head = {
         "samples": answer.samples,
         "itemsize": array("I").itemsize,
@@ -135,8 +135,8 @@ def dump(answer: ChunkResult) -> bytes:
     return _MAGIC + sha256(body).digest() + body
 
 
-def load(raw: bytes) -> ChunkResult:
-    """Read what `dump` gave. Raises Corrupt."""
+def load_result(raw: bytes) -> ChunkResult:
+    """Read what `dump_result` gave. Raises Corrupt."""
     body = raw[len(_MAGIC) + _DIGEST_BYTES :]
     if not raw.startswith(_MAGIC) or raw[len(_MAGIC) : -len(body) or None] != sha256(body).digest():
         raise Corrupt("the digest is another")

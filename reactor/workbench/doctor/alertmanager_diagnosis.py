@@ -1,4 +1,4 @@
-"""Whether each Alertmanager answers, and has a webhook that posts to this reactor."""
+"""Checks that each Alertmanager answers, and has a webhook that posts to this reactor."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from rules.rulefile.sources import AlertmanagerWebhook
 
 GROUP = "alertmanager"
 PATH = "/v1/alerts/"
-"""Of our webhook; the name of the source follows."""
+"""Path of our webhook; the name of the source follows."""
 HIDDEN = "<secret>"
-"""What newer Alertmanagers show in place of a URL."""
+"""Text that newer Alertmanagers show in place of a URL."""
 FIX = "add a receiver with webhook_configs and a route to it: docs/how-to/wire-alertmanager.md"
 
 

@@ -1,4 +1,4 @@
-"""What `reactor bus check` says of a bus, with what mends it."""
+"""Findings of `reactor bus check`, each with its fix."""
 
 from __future__ import annotations
 
@@ -63,5 +63,5 @@ def findings(checked: Iterable[Checked], *, before_install: bool, suffix: str = 
 
 
 def _absent(one: Checked) -> bool:
-    """Whether `reactor bus init` mends it."""
+    """True if `reactor bus init` mends it."""
     return one.result == "failed" and one.name in STREAMS and one.detail.endswith(INIT)

@@ -1,4 +1,4 @@
-"""Whether the folder of the embedded bus can be written to, and has room."""
+"""Checks that the folder of the embedded bus can be written to, and has room."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from reactor.workbench.doctor.finding import Finding, Findings, limited
 GROUP = "disk"
 MIB = 1 << 20
 FULL_BYTES = 256 * MIB
-"""With less free the server soon stores nothing more."""
+"""Free bytes below which the server soon stores nothing more."""
 LOW_BYTES = 2048 * MIB
-"""With less free a day of many events may fill it."""
+"""Free bytes below which a day of many events may fill the disk."""
 
 
 async def findings(settings: BusSettings, url: str | None, seconds: float) -> Findings:

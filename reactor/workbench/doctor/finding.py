@@ -18,7 +18,7 @@ class Finding:
 
     group: str
     name: str
-    """Of the check. Several findings of one check have one name."""
+    """Name of the check. Several findings of one check have one name."""
     status: FindingStatus
     """failed: a reactor cannot work so. warning: it can, and may surprise. skipped: `detail` says why."""
     detail: str = ""

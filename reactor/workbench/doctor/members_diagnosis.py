@@ -1,4 +1,4 @@
-"""Whether the reactors on the bus are alive, use the same rules, and own all partitions."""
+"""Checks that the reactors on the bus are alive, use the same rules, and own all partitions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether the rule files can be used: what `reactor check` says of them, and what the settings lack for them."""
+"""Checks that the rule files can be used: what `reactor check` says of them, and what the settings lack for them."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ NOT_FED = "not-fed"
 
 @dataclass(slots=True)
 class Rules:
-    """What was read."""
+    """Result of reading the rule files."""
 
     reading: LoadedParts = field(default_factory=LoadedParts)
     digest: str = ""
-    """Of the rules as a process would load them; empty: it would not."""
+    """Digest of the rules as a process would load them; empty: it would not."""
 
 
 async def findings(settings: Settings, seconds: float) -> tuple[Rules, Findings]:

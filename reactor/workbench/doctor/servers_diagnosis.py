@@ -1,4 +1,4 @@
-"""Whether clusters and Prometheus servers answer, permit what the rules do, and have what the rules name.
+"""Checks that clusters and Prometheus servers answer, permit what the rules do, and have what the rules name.
 
 The questions are those of `reactor check --against`.
 """

@@ -1,4 +1,4 @@
-"""Whether the settings can be used."""
+"""Checks that the settings can be used."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ class Live:
             return None
 
     async def sees_no(self, path: str) -> bool:
-        """Whether it is surely not there. What we may not look at may be."""
+        """True if it is surely not there. What we may not look at may be."""
         try:
             return await self.found(path) is None
         except Forbidden:
@@ -87,7 +87,7 @@ AsksPrometheus = Callable[[Queries], Awaitable[list[Problem]]]
 
 
 class ClusterJob(NamedTuple):
-    """What is asked of a cluster, and where the rule file names it."""
+    """Question to a cluster, and its place in the rule file."""
 
     server: str
     site: Site
@@ -95,7 +95,7 @@ class ClusterJob(NamedTuple):
 
 
 class PrometheusJob(NamedTuple):
-    """What is asked of a Prometheus, and where the rule file names it."""
+    """Question to a Prometheus, and its place in the rule file."""
 
     server: str
     site: Site
@@ -106,7 +106,7 @@ Job = ClusterJob | PrometheusJob
 
 
 def gravity(rule: Rule) -> str:
-    """What a missing permission is: an error for a rule that acts, a warning for one that only rehearses."""
+    """Severity of a missing permission: an error for a rule that acts, a warning for one that only rehearses."""
     return "error" if rule.mode in (Mode.ENFORCE, Mode.APPROVE) else "warning"
 
 

@@ -1,4 +1,4 @@
-"""What a rule on a load balancer needs: that it answers, and has the rule's backends."""
+"""Checks a rule on a load balancer: that it answers, and has the rule's backends."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from reactor.clients.balancers.connected import LoadBalancers
 from reactor.runtime.errors import ReactorError
 from reactor.workbench.livecheck.live import Site
 from rules.core.errors import Problem
+from rules.kinds.traffic.model import TrafficFailover
 from rules.loader import LoadedParts
-from rules.rulefile.model import TrafficFailover
 
 
 async def ask(reading: LoadedParts, balancers: LoadBalancers) -> list[Problem]:

@@ -1,4 +1,4 @@
-"""What a TrafficFailover needs: its routes, their kind, their backends, and to be let."""
+"""Checks a TrafficFailover: its routes, their kind, their backends, and the permissions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from reactor.sources.kubernetes.route_projection import route_from
 from reactor.workbench.livecheck.live import Live, Site, gravity, quoted
 from reactor.workbench.rights import needed
 from rules.core.errors import Problem
-from rules.rulefile.model import TrafficFailover
+from rules.kinds.traffic.model import TrafficFailover
 from rules.rulefile.route_kinds import RouteFormat, RouteKinds, kind_of
 
 NOW = datetime(1970, 1, 1, tzinfo=UTC)

@@ -1,4 +1,4 @@
-"""What queries need: that Prometheus takes them, that their metrics exist, and that series have the target's labels."""
+"""Checks queries: that Prometheus takes them, that their metrics exist, and that series have the target's labels."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the servers are that rule files name: by the settings, or by the command line."""
+"""Servers that rule files name: by the settings, or by the command line."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from rules.rulefile.route_kinds import RouteKinds
 ASK_SECONDS = 5.0
 _NAMED = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]*)=(?=.)")
 Name = str | None
-"""None: it is used for every name that has no other."""
+"""Name of a server; None: it is used for every name that has no other."""
 
 
 class BadWhere(ValueError):
@@ -33,16 +33,16 @@ class BadWhere(ValueError):
 
 @dataclass(slots=True)
 class Servers:
-    """All servers that are asked, by their names in rule files."""
+    """Servers that are asked, by their names in rule files."""
 
     clusters: dict[Name, ClusterSettings] = field(default_factory=dict)
     prometheus: dict[Name, Endpoint] = field(default_factory=dict)
     notifiers: Mapping[str, object] | None = None
-    """None: no settings were given, so nothing is known of them."""
+    """Notifiers of the settings by name; None: no settings were given, so nothing is known of them."""
     load_balancers: LoadBalancers | None = None
     """The same of these."""
     route_kinds: RouteKinds = field(default_factory=dict)
-    """Those of the settings."""
+    """Kinds of routes of the settings."""
     silent: dict[str, str] = field(default_factory=dict)
     """URLs that did not answer, and why: what they are is not known."""
 

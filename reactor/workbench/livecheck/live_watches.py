@@ -1,4 +1,4 @@
-"""What sources that watch a cluster need: their kinds, their namespace, and to be let."""
+"""Checks sources that watch a cluster: their kinds, their namespace, and the permissions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a WorkloadFailover or ClusterTaint needs: kinds, workloads, namespaces and permissions in all its clusters."""
+"""Checks a WorkloadFailover or ClusterTaint: kinds, workloads, namespaces and permissions in all its clusters."""
 
 from __future__ import annotations
 
@@ -14,12 +14,13 @@ from reactor.clients.kubernetes_port import Forbidden, NotFound
 from reactor.workbench.livecheck.live import ClusterJob, Live, Site, gravity, quoted
 from reactor.workbench.rights import needed
 from rules.core.errors import Problem
+from rules.kinds.cluster_taint.model import ClusterTaint
 from rules.kinds.workload.causes import policy_of
+from rules.kinds.workload.checks import unbounded
+from rules.kinds.workload.copy_needs import clusters_of
+from rules.kinds.workload.model import Policy, WorkloadFailover
 from rules.kinds.workload.state import WorkloadState
-from rules.rulefile.checks.workload_checks import unbounded
-from rules.rulefile.lint.coverage import clusters_of
 from rules.rulefile.targets import matches
-from rules.rulefile.workload import ClusterTaint, Policy, WorkloadFailover
 from rules.rulefile.yaml import Document
 
 _POLICIES = "/apis/policy.karmada.io/v1alpha1"
@@ -129,7 +130,7 @@ async def _karmada(live: Live, rule: WorkloadFailover, site: Site) -> list[Probl
 
 
 async def _policies(live: Live, rule: WorkloadFailover, site: Site) -> list[Problem]:
-    """What the policies that the rule honours leave without a bound."""
+    """Warnings for what the policies that the rule honours leave without a bound."""
     problems: list[Problem] = []
     if rule.policies is None:
         return problems
@@ -159,7 +160,7 @@ async def _served(live: Live, site: Site) -> list[Problem]:
 
 
 async def taint(live: Live, rule: ClusterTaint, site: Site) -> list[Problem]:
-    """What a ClusterTaint asks of the Karmada control plane."""
+    """Problems of a ClusterTaint on the Karmada control plane."""
     if problems := await _served(live, site):
         return problems
     needs = needed.taint()

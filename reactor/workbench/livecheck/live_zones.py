@@ -1,4 +1,4 @@
-"""What a ZoneIsolation needs: nodes that carry its zones, a Shoot, and the permissions of its own steps alone."""
+"""Checks a ZoneIsolation: nodes that carry its zones, a Shoot, and the permissions of its own steps alone."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from reactor.clients.kubernetes_port import Forbidden
 from reactor.workbench.livecheck.live import ClusterJob, Live, Site, gravity, quoted
 from reactor.workbench.rights import needed
 from rules.core.errors import Problem
-from rules.rulefile.isolation import SeedRef, ShootRef, ZoneIsolation
+from rules.kinds.zone.model import SeedRef, ShootRef, ZoneIsolation
 
 ZONE_LABEL = "topology.kubernetes.io/zone"
 _EXTENSIONS = "extensions.gardener.cloud"

@@ -1,4 +1,4 @@
-"""Which questions rule files have for which server."""
+"""Questions that rule files have for each server."""
 
 from __future__ import annotations
 
@@ -11,12 +11,14 @@ from reactor.workbench.livecheck.live import ClusterJob, Job, PrometheusJob, Sit
 from reactor.workbench.livecheck.live_workloads import Sought
 from reactor.workbench.rights.unlisted import refuse_rule, refuse_source
 from rules.core.errors import Problem
+from rules.kinds.cluster_taint.model import ClusterTaint
+from rules.kinds.traffic.model import TrafficFailover
+from rules.kinds.workload.model import WorkloadFailover
+from rules.kinds.zone.model import ZoneIsolation
 from rules.loader import LoadedParts
-from rules.rulefile.isolation import ZoneIsolation
-from rules.rulefile.model import Rule, TrafficFailover
+from rules.rulefile.model import Rule
 from rules.rulefile.route_kinds import RouteKinds
 from rules.rulefile.sources import AlertmanagerWebhook, LoadedSource, PrometheusQuery
-from rules.rulefile.workload import ClusterTaint, WorkloadFailover
 
 _HERE = "reactor/workbench/livecheck/server_questions.py"
 

@@ -11,12 +11,14 @@ from reactor.sources.kubernetes.workload_kinds import BUILT_IN
 from reactor.workbench.rights import needed
 from reactor.workbench.rights.grant import LOOKS, Grant, Needs
 from reactor.workbench.rights.unlisted import refuse_rule, refuse_source
-from rules.rulefile.isolation import ZoneIsolation
-from rules.rulefile.lint.coverage import clusters_of
-from rules.rulefile.model import Rule, TrafficFailover
+from rules.kinds.cluster_taint.model import ClusterTaint
+from rules.kinds.traffic.model import TrafficFailover
+from rules.kinds.workload.copy_needs import clusters_of
+from rules.kinds.workload.model import WorkloadFailover
+from rules.kinds.zone.model import ZoneIsolation
+from rules.rulefile.model import Rule
 from rules.rulefile.route_kinds import kind_of
 from rules.rulefile.sources import ClusterProbe, EndpointsWatch, LeaseWatch, LoadedSource, NodeWatch, WorkloadWatch
-from rules.rulefile.workload import ClusterTaint, WorkloadFailover
 
 ACTS = frozenset({Mode.ENFORCE, Mode.APPROVE})
 _HERE = "reactor/workbench/rights/collected.py"

@@ -15,19 +15,19 @@ class Grant(NamedTuple):
 
     group: str
     resource: str
-    """With its subresource: `pods/eviction`."""
+    """Resource with its subresource: `pods/eviction`."""
     verbs: tuple[str, ...]
     namespace: str = ""
-    """Empty: everywhere, or no matter."""
+    """Namespace; empty: all of them, or the resource has none."""
     name: str = ""
-    """Of the only object that is meant. Empty: all."""
+    """Name of the only object that is meant; empty: all."""
 
 
 class Needs(NamedTuple):
-    """What one rule or source needs in one cluster, by who needs it."""
+    """Permissions that one rule or source needs in one cluster, by role."""
 
     observer: tuple[Grant, ...] = ()
     executor: tuple[Grant, ...] = ()
-    """What it reads to act."""
+    """Reads of the executor before it acts."""
     writes: tuple[Grant, ...] = ()
-    """What the executor changes, where the rule acts."""
+    """Writes of the executor, where the rule acts."""

@@ -1,14 +1,14 @@
-"""What each source and each kind of rule needs in a cluster that it names. Pure."""
+"""Permissions that each source and each kind of rule needs in a cluster that it names. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from reactor.workbench.rights.grant import LOOKS, WATCHES, WRITES, Grant, Needs
-from rules.rulefile.isolation import Force, LabelledNetworkPolicy, SeedRef, ShootRef, StepName, ZoneIsolation
-from rules.rulefile.model import TrafficFailover
+from rules.kinds.traffic.model import TrafficFailover
+from rules.kinds.workload.model import ResourceSelector, WorkloadFailover
+from rules.kinds.zone.model import Force, LabelledNetworkPolicy, SeedRef, ShootRef, StepName, ZoneIsolation
 from rules.rulefile.route_kinds import RouteFormat
-from rules.rulefile.workload import ResourceSelector, WorkloadFailover
 
 _DEPENDENCIES = ("configmaps", "secrets", "serviceaccounts", "persistentvolumeclaims")
 _SLICES, _LEASES = "discovery.k8s.io", "coordination.k8s.io"
@@ -19,17 +19,17 @@ _BINDINGS = ("resourcebindings", "clusterresourcebindings")
 
 
 def endpoints(namespace: str) -> tuple[Grant, ...]:
-    """For an EndpointsWatch. `namespace` is empty for all."""
+    """Permissions for an EndpointsWatch. `namespace` is empty for all."""
     return (Grant(_SLICES, "endpointslices", LOOKS, namespace), Grant("", "services", LOOKS, namespace))
 
 
 def leases(namespace: str) -> tuple[Grant, ...]:
-    """For a LeaseWatch."""
+    """Permissions for a LeaseWatch."""
     return (Grant(_LEASES, "leases", LOOKS, namespace),)
 
 
 def nodes() -> tuple[Grant, ...]:
-    """For a NodeWatch."""
+    """Permissions for a NodeWatch."""
     return (
         Grant("", "nodes", LOOKS), Grant("", "pods", LOOKS), Grant(_SLICES, "endpointslices", LOOKS),
         Grant(_LEASES, "leases", LOOKS, "kube-node-lease"),
@@ -37,7 +37,7 @@ def nodes() -> tuple[Grant, ...]:
 
 
 def route(rule: TrafficFailover, kind: RouteFormat) -> Needs:
-    """For a TrafficFailover whose route is in a cluster. All routes of a kind are watched by one watch."""
+    """Permissions for a TrafficFailover whose route is in a cluster. All routes of a kind are watched by one watch."""
     namespace, name = rule.route.namespace or "", rule.route.name or ""
     return Needs(
         observer=(Grant(kind.group, kind.plural, WATCHES, namespace),),
@@ -50,7 +50,7 @@ def route(rule: TrafficFailover, kind: RouteFormat) -> Needs:
 
 
 def workload(rule: WorkloadFailover, one: ResourceSelector, plural: str, namespace: str) -> Needs:
-    """For a WorkloadFailover on a plain cluster. Observers remember what workloads look like."""
+    """Permissions for a WorkloadFailover on a plain cluster. Observers remember what workloads look like."""
     group = one.api_version.rpartition("/")[0]
     kind = Grant(group, plural, ("get", "list"), namespace)
     depends = tuple(Grant("", resource, ("get",), namespace) for resource in _DEPENDENCIES if rule.copies_deps)
@@ -69,7 +69,7 @@ def workload(rule: WorkloadFailover, one: ResourceSelector, plural: str, namespa
 
 
 def karmada(rule: WorkloadFailover) -> Needs:
-    """For a WorkloadFailover on Karmada's control plane."""
+    """Permissions for a WorkloadFailover on Karmada's control plane."""
     watched = tuple(Grant(_WORK, plural, WATCHES) for plural in _BINDINGS) + taint().observer
     if rule.policies is not None:
         policies = ("propagationpolicies", "clusterpropagationpolicies")
@@ -86,12 +86,12 @@ def karmada(rule: WorkloadFailover) -> Needs:
 
 
 def karmada_host() -> Needs:
-    """Where Karmada's components run: which of its switches are on."""
+    """Permissions where Karmada's components run, to see which of its switches are on."""
     return Needs(executor=(Grant("apps", "deployments", ("get",), "karmada-system", "karmada-controller-manager"),))
 
 
 def taint() -> Needs:
-    """For a ClusterTaint on Karmada's control plane."""
+    """Permissions for a ClusterTaint on Karmada's control plane."""
     return Needs(
         observer=(Grant(_CLUSTER, "clusters", WATCHES),),
         executor=(Grant(_CLUSTER, "clusters", ("get", "list")),),
@@ -100,7 +100,7 @@ def taint() -> Needs:
 
 
 def zone(rule: ZoneIsolation) -> Needs:
-    """For a ZoneIsolation of a plain cluster: its own steps alone."""
+    """Permissions for a ZoneIsolation of a plain cluster: its own steps alone."""
     reads = (Grant("", "nodes", ("get", "list")), Grant("", "pods", ("get", "list")))
     return Needs(executor=reads, writes=tuple(_steps(rule)))
 
@@ -118,7 +118,7 @@ def _steps(rule: ZoneIsolation) -> Iterator[Grant]:
 
 
 def garden(shoot: ShootRef) -> Needs:
-    """For a ZoneIsolation of a Gardener Shoot, in the garden cluster."""
+    """Permissions for a ZoneIsolation of a Gardener Shoot, in the garden cluster."""
     shoots = "core.gardener.cloud", "shoots"
     return Needs(
         executor=(Grant(*shoots, ("get",), shoot.namespace, shoot.name),),
@@ -127,7 +127,8 @@ def garden(shoot: ShootRef) -> Needs:
 
 
 def seed(at: SeedRef, name: str) -> Needs:
-    """For the same, where the Shoot's control plane runs. `name`: of the Shoot, and so of its Worker."""
+    """Permissions for the same in the cluster with the Shoot's control plane. `name`: of the Shoot, and so of its
+    Worker."""
     return Needs(
         executor=(
             Grant(_EXTENSIONS, "workers", ("get",), at.namespace, name),

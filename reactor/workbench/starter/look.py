@@ -1,4 +1,4 @@
-"""What there is on a cluster that a rule could be about: routes, workloads, zones. Read-only."""
+"""Objects on a cluster that a rule could be about: routes, workloads, zones. Read-only."""
 
 from __future__ import annotations
 
@@ -42,16 +42,16 @@ class FoundCopy:
 
 @dataclass(frozen=True, slots=True)
 class ClusterFindings:
-    """What one cluster has."""
+    """Objects that were found on one cluster."""
 
     cluster: str
     routes: tuple[Route, ...] = ()
-    """With two or more backends."""
+    """Routes with two or more backends."""
     copies: tuple[FoundCopy, ...] = ()
     zones: tuple[tuple[str, int], ...] = ()
     """Zones of nodes, by name, each with the number of its nodes."""
     unread: tuple[str, ...] = ()
-    """What could not be read, and why."""
+    """Objects that could not be read, and why."""
 
 
 async def look(api: KubeApi, namespaces: Collection[str] = ()) -> ClusterFindings:

@@ -14,7 +14,7 @@ from reactor.workbench.starter.look import WORKLOADS, ClusterFindings, FoundCopy
 from rules.kinds.traffic.route_state import PRIMARY_ANNOTATION
 
 RULES_MAX = 200
-"""Of one kind: a starter with more is too long to be read, and a rule file has limits of its own."""
+"""Most rules of one kind: a starter with more is too long to be read, and a rule file has limits of its own."""
 JsonObject = dict[str, Any]
 
 
@@ -28,14 +28,14 @@ class Made:
 
 @dataclass(frozen=True, slots=True)
 class Starter:
-    """All that is to be written."""
+    """Starter rules that are to be written."""
 
     clusters: tuple[str, ...]
     routes: list[Made] = field(default_factory=list)
     workloads: list[Made] = field(default_factory=list)
     zones: list[Made] = field(default_factory=list)
     left_out: list[str] = field(default_factory=list)
-    """What was found, or could not be read, and has no rule."""
+    """Objects that were found, or could not be read, and have no rule."""
 
     @property
     def rules(self) -> list[Made]:
@@ -43,7 +43,7 @@ class Starter:
 
     @property
     def sources(self) -> Iterator[JsonObject]:
-        """Who says how the targets of these rules are."""
+        """Sources of the health of the targets of these rules."""
         for cluster in _clusters(made.rule["route"]["cluster"] for made in self.routes):
             yield _source("endpoints", "EndpointsWatch", cluster)
         members = (made.rule["placement"]["clusterAffinity"]["clusterNames"] for made in self.workloads)

@@ -12,14 +12,14 @@ from typing import Any, NamedTuple
 import aiohttp
 import yaml
 
-from reactor.rulefiles.snapshot import find
+from reactor.rulefiles.snapshot import find_rule_files
 from reactor.runtime.errors import SettingsError
 from reactor.settings.model import Settings
 from reactor.workbench.support.secrets import HIDDEN, Redactor
 
 SERVED = {"readyz.json": "/readyz", "metrics.txt": "/metrics"}
 LINES_MAX = 5000
-"""Of decisions and of each log: the newest."""
+"""Most lines of decisions and of each log: the newest."""
 
 
 class File(NamedTuple):
@@ -72,7 +72,7 @@ def _rule_files(settings: Settings) -> list[File]:
     found = []
     for pattern in settings.rule_files:
         try:
-            found += [_rule_file(path) for path in find([pattern])]
+            found += [_rule_file(path) for path in find_rule_files([pattern])]
         except SettingsError as error:
             found.append(File(f"rules/{Path(pattern).name}.missing", "", str(error)))
     return found

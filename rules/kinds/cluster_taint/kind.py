@@ -6,7 +6,7 @@ in which a taint was put on: one that a pause or a guard held back has not been 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 
 from bus.messages import Action, ClusterTaints, Fact, Health, Mode, Observation, SetTaints, Taint
@@ -27,10 +27,13 @@ from rules.core.kind import (
 )
 from rules.core.reasons import Because, Held
 from rules.core.values import replace
+from rules.kinds.cluster_taint import checks
+from rules.kinds.cluster_taint.model import ClusterTaint
 from rules.kinds.cluster_taint.state import TaintGroup, TaintState
+from rules.rulefile.feeds import FeedNeed, karmada_inventory
+from rules.rulefile.file_kind import FileKind, as_written, needed, tolerated
 from rules.rulefile.model import UnknownAs
 from rules.rulefile.targets import matches
-from rules.rulefile.workload import ClusterTaint
 
 _SILENT = (Mode.DRY_RUN, Mode.OFF)
 
@@ -48,12 +51,12 @@ def objects(rule: ClusterTaint, fact: Fact) -> Iterable[str]:
 
 
 def covers(rule: ClusterTaint, object_: str) -> bool:
-    """Whether the rule still matches this cluster."""
+    """True if the rule still matches this cluster."""
     return matches(rule.match, object_)
 
 
 def stands(rule: ClusterTaint, cluster: str) -> bool:
-    """Whether the rule puts taints on this cluster. What other rules once put there is not known now."""
+    """True if the rule, as it is now, puts taints on this cluster."""
     return rule.mode not in _SILENT and covers(rule, f"cluster/{cluster}")
 
 
@@ -82,7 +85,7 @@ def desire(rule: ClusterTaint, group: TaintGroup, _shared_group: TaintGroup | No
     if member.settled is None:
         return DesiredState(held=held)
     want = () if member.settled else _timed(rule, state)
-    if [_content(taint) for taint in want] == [_content(taint) for taint in state.taints or ()]:
+    if _is_known_to_have(state, want):
         return DesiredState(held=held)
     fields = {
         "cluster": group.object.partition("/")[2], "taints": want, "before": state.taints or (),
@@ -90,7 +93,7 @@ def desire(rule: ClusterTaint, group: TaintGroup, _shared_group: TaintGroup | No
     }  # fmt: skip
     detail = f"{group.object} is {member.status}" + (f" ({member.detail})" if member.detail else "")
     since = member.settled_at or member.since
-    needs = (Evidence(group.object, healthy=False, since=since),) if want else ()
+    needs = (Evidence(group.object, healthy=not want, since=since),)
     act = PlannedAction(
         SetTaints, fields, Because.TARGET_CHANGED, detail, concurrency_key="taints", safe=not want, needs=needs
     )
@@ -106,8 +109,25 @@ def _timed(rule: ClusterTaint, state: TaintState) -> tuple[Taint, ...]:
     )
 
 
+def _is_known_to_have(state: TaintState, want: Sequence[Taint]) -> bool:
+    """True if these taints are on, and no action that may still have its effect was to write others."""
+    contents = [_content(taint) for taint in want]
+    known = [state.taints or (), *(() if state.unconfirmed is None else (state.unconfirmed,))]
+    return all(contents == [_content(taint) for taint in taints] for taints in known)
+
+
 def _content(taint: Taint) -> tuple[str, str, str]:
     return taint.key, taint.value, taint.effect
+
+
+def requested(
+    rule: ClusterTaint, group: TaintGroup, _desired: DesiredState, fresh: Sequence[Action], _now: datetime
+) -> TaintGroup:
+    """Remember what was asked for: an action that is called off, or whose answer is lost, may have been carried out."""
+    asked = [action for action in fresh if isinstance(action, SetTaints) and action.mode is Mode.ENFORCE]
+    if not asked or rule.carrier != "Karmada":
+        return group
+    return replace(group, state=replace(group.state, unconfirmed=asked[-1].taints))
 
 
 def done(_rule: ClusterTaint, group: TaintGroup, action: Action, _at: datetime) -> TaintGroup:
@@ -118,7 +138,8 @@ def done(_rule: ClusterTaint, group: TaintGroup, action: Action, _at: datetime) 
     taints = tuple(one if one.time_added else one.model_copy(update={"time_added": since}) for one in action.taints)
     state = group.state
     standing = _standing(state) or () if action.mode is Mode.DRY_RUN else None
-    return replace(group, state=replace(state, taints=taints, standing=standing))
+    unconfirmed = state.unconfirmed if action.mode is Mode.DRY_RUN else None
+    return replace(group, state=replace(state, taints=taints, standing=standing, unconfirmed=unconfirmed))
 
 
 def _standing(state: TaintState) -> tuple[Taint, ...] | None:
@@ -126,7 +147,7 @@ def _standing(state: TaintState) -> tuple[Taint, ...] | None:
 
 
 def reset(rule: ClusterTaint, group: TaintGroup) -> TaintGroup:
-    """What was only rehearsed is on no cluster; what a Karmada object had before still does."""
+    """Forget rehearsed taints: they are on no cluster. Taints that a Karmada object had before stay known."""
     state = group.state
     taints = _standing(state) if rule.carrier == "Karmada" else None
     return replace(group, state=replace(state, taints=taints, standing=None))
@@ -174,7 +195,7 @@ KIND: RuleKind[ClusterTaint, TaintState] = RuleKind(
     shares_home=no,
     desire=desire,
     forbids=none,
-    requested=unchanged,
+    requested=requested,
     reschedules=no,
     tells=False,
     observe=unchanged,
@@ -199,4 +220,28 @@ KIND: RuleKind[ClusterTaint, TaintState] = RuleKind(
     forget=unchanged,
     as_it_counts=unchanged,
 )
-"""What the engine asks of the kind."""
+"""Registration of ClusterTaint."""
+
+
+def needs(rule: ClusterTaint) -> Iterator[FeedNeed]:
+    """Give the clusters that match."""
+    yield FeedNeed(("match",), {rule.match: ("match",)})
+
+
+FILE_KIND = FileKind(
+    model=ClusterTaint,
+    plain=as_written,
+    beside=as_written,
+    checks=checks.rule,
+    checks_together=nothing,
+    needs=needs,
+    consumers=needed(needs),
+    inventory=lambda rule: karmada_inventory(rule.carrier),
+    lists=no,
+    tolerates=tolerated(needs),
+    goes_back_at_once=True,
+    hints=nothing,
+    conflicts=nothing,
+    phrases=("taints", "removes the taints of"),
+)
+"""Registration of ClusterTaint for the loader and the hints."""

@@ -1,4 +1,4 @@
-"""What is remembered of a cluster and the taints of one rule."""
+"""State of a cluster and of the taints of one rule."""
 
 from __future__ import annotations
 
@@ -17,6 +17,8 @@ class TaintState:
     """Those that the rule has put on it; None: it has not touched it yet."""
     standing: tuple[Taint, ...] | None = None
     """Those that are really on while a dry run pretends others; None: those above."""
+    unconfirmed: tuple[Taint, ...] | None = None
+    """Those that an action was to write to a Karmada object, which may have done so: its outcome was not Done yet."""
 
 
 TaintGroup: TypeAlias = Group[TaintState]

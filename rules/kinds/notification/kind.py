@@ -24,8 +24,11 @@ from rules.core.kind import (
     yes,
 )
 from rules.core.reasons import Because
+from rules.kinds.notification import checks
+from rules.kinds.notification.model import Notification
 from rules.kinds.notification.state import NotificationGroup, NotificationState
-from rules.rulefile.model import Notification, UnknownAs
+from rules.rulefile.file_kind import FileKind, as_written, needed, peers_needed
+from rules.rulefile.model import UnknownAs
 from rules.rulefile.targets import matches
 from rules.rulefile.template import substitute
 
@@ -76,7 +79,7 @@ def objects(rule: Notification, fact: Fact) -> Iterable[str]:
 
 
 def covers(rule: Notification, target: str) -> bool:
-    """Whether the rule matches this target."""
+    """True if the rule matches this target."""
     return matches(rule.match, target)
 
 
@@ -128,4 +131,23 @@ KIND: RuleKind[Notification, NotificationState] = RuleKind(
     forget=unchanged,
     as_it_counts=unchanged,
 )
-"""What the engine asks of the kind."""
+"""Registration of Notification."""
+
+
+FILE_KIND = FileKind(
+    model=Notification,
+    plain=as_written,
+    beside=as_written,
+    checks=checks.rule,
+    checks_together=nothing,
+    needs=peers_needed,
+    consumers=needed(peers_needed),
+    inventory=nothing,
+    lists=no,
+    tolerates=nothing,
+    goes_back_at_once=False,
+    hints=nothing,
+    conflicts=nothing,
+    phrases=("notifies about", "notifies about the recovery of"),
+)
+"""Registration of Notification for the loader and the hints."""

@@ -1,4 +1,4 @@
-"""What is remembered of a target that people are told of."""
+"""State of a target that people are notified about."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from functools import lru_cache
 
-from bus.messages import Fact, Health, Mode, Observation
+from bus.messages import Fact, Health, Observation
 from rules.core.desired import DesiredState
 from rules.core.expiry import forget, next_end
 from rules.core.group import Member, with_state
@@ -25,29 +25,14 @@ from rules.core.kind import (
     yes,
 )
 from rules.core.values import replace
+from rules.kinds.quorum.model import QUORUM, QuorumRule
 from rules.kinds.quorum.state import Judgement, QuorumGroup, QuorumState
 from rules.limits.rates import amount
-from rules.rulefile.model import Rule
 from rules.rulefile.sources import Quorum, Source
 from rules.rulefile.targets import matches
 
-QUORUM = "@quorum."
 PERCENT_POINTS = 5.0
-"""By so much the share of healthy members has to change to be said at once."""
-
-
-class QuorumRule(Rule):
-    """A Quorum source in the form of a rule. No file has it: it follows from the sources in rule files."""
-
-    name: str
-    """`@quorum.` and the source's name."""
-    mode: Mode = Mode.ENFORCE
-    source: Quorum
-
-    @property
-    def default_peers(self) -> tuple[str, ...]:
-        """It has no guards."""
-        return ()
+"""Change of the share of healthy members, in percent points, that is reported at once."""
 
 
 def interests(rule: QuorumRule) -> Iterable[Interest]:
@@ -61,7 +46,7 @@ def objects(rule: QuorumRule, fact: Fact) -> Iterable[str]:
 
 
 def covers(_rule: QuorumRule, object_: str) -> bool:
-    """Whether the source has this group."""
+    """True for the source's only group, `*`."""
     return object_ == "*"
 
 
@@ -282,4 +267,6 @@ KIND: RuleKind[QuorumRule, QuorumState] = RuleKind(
     forget=unchanged,
     as_it_counts=unchanged,
 )
-"""What the engine asks of the kind."""
+"""Registration of the rules that Quorum sources imply."""
+FILE_KIND = None
+"""No rule file has such a rule."""

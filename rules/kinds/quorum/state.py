@@ -1,4 +1,4 @@
-"""What is remembered of a Quorum source."""
+"""State of a Quorum source."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rules.core.group import Group
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """What a Quorum source last said of its target."""
+    """Newest observation that a Quorum source has made of its target."""
 
     status: Health
     detail: str
@@ -22,9 +22,9 @@ class Judgement:
     proven_until: datetime | None = None
     """Until when its members' words prove it."""
     wanted_from: datetime | None = None
-    """It was asked for what the members show at this moment or later, and has not said it yet: the first of these."""
+    """Earliest moment for which a look was asked that it has not answered yet; None: none is open."""
     healthy_percent: float | None = None
-    """How many of its members are Healthy; None: said by a version that did not count."""
+    """Healthy members in percent; None: made by a version that did not count."""
     wanted_until: datetime | None = None
     """The last of these; None: there is one at most."""
 
@@ -34,7 +34,7 @@ class QuorumState:
     """A Quorum source."""
 
     said: Judgement | None = None
-    """None: it has not spoken yet."""
+    """None: it has made no observation yet."""
 
 
 QuorumGroup: TypeAlias = Group[QuorumState]

@@ -1,4 +1,5 @@
-"""Who fails again soon after the return waits longer: the wait doubles, up to a maximum, and is forgotten in time."""
+"""Backoff of backends: the wait doubles with each failure soon after a return, up to a maximum, and is forgotten in
+time."""
 
 from __future__ import annotations
 
@@ -8,11 +9,11 @@ from datetime import datetime, timedelta
 from bus.messages import Health, RouteRef
 from rules.core.group import Member, with_state
 from rules.core.values import replace
+from rules.kinds.traffic.failback_policy import FailbackMode
+from rules.kinds.traffic.model import TrafficFailover
 from rules.kinds.traffic.route_state import route_ref
 from rules.kinds.traffic.state import BackendStretch, FailoverState, Flap, TrafficGroup
 from rules.limits.backoff import BASE_SECONDS, failures_with, longer, times
-from rules.rulefile.failback_policy import FailbackMode
-from rules.rulefile.model import TrafficFailover
 from rules.rulefile.targets import encode_segment
 
 
@@ -39,14 +40,15 @@ def why(service: str, flap: Flap, until: datetime) -> str:
 
 
 def failed_again(rule: TrafficFailover, flap: Flap | None, at: datetime) -> int:
-    """How often it has failed again, with this time."""
+    """Number of failures in a row soon after a return, with the one at `at`."""
     return failures_with(rule.failback.backoff, flap.failures, flap.returned_at, at) if flap is not None else 0
 
 
 def stretches_of(rule: TrafficFailover, member: Member) -> Mapping[str, BackendStretch]:
-    """What the sources say that tell since when they have looked, by signal; of a silent one, what it said before.
+    """Status of each signal and the time since which its source has seen it, by signal; of a silent one, its last
+    status.
 
-    Only where a trial waits by all signals: those of the way back, and windows, tell since when they go on themselves.
+    Only where a trial waits for all signals: those of the way back, and windows, have their own times.
     """
     if rule.failback.mode is not FailbackMode.TRIAL or rule.failback.signals is not None:
         return {}

@@ -11,11 +11,11 @@ from rules.core.group import Member
 from rules.kinds.traffic import backend_backoff as traffic_backoff
 from rules.kinds.traffic.backend_backoff import service_target as service_target
 from rules.kinds.traffic.backend_backoff import weights_of
+from rules.kinds.traffic.model import BackendRule, Distribution, TrafficFailover
 from rules.kinds.traffic.state import RouteState, TrafficGroup
-from rules.rulefile.model import BackendRule, Distribution, TrafficFailover
 
 IN_FLIGHT = timedelta(seconds=1)
-"""So long weights that were asked for count as written: an executor that takes longer asks whether they are wanted."""
+"""Time for which requested weights count as written: an executor that takes longer asks whether they are wanted."""
 
 
 class BackendView(NamedTuple):
@@ -27,10 +27,10 @@ class BackendView(NamedTuple):
     weight: int
     """Its current weight."""
     share: int
-    """When healthy."""
+    """Weight when healthy."""
     tier: int
     waits_until: datetime | None = None
-    """It has failed again and again, and gets no traffic before."""
+    """End of its backoff after repeated failures: it gets no traffic before; None: no backoff."""
     assumed: bool | None = None
     """Of one of unknown health: whether it is considered healthy; None: nothing is assumed."""
     given_until: datetime | None = None
@@ -104,7 +104,8 @@ def _taken(group: TrafficGroup) -> frozenset[str]:
 
 
 def _assumed(rule: TrafficFailover, member: Member | None, now: datetime) -> bool | None:
-    """Whether one of unknown health is considered healthy: if it was bad, once its recovery would be over."""
+    """True if a backend of Unknown health is considered healthy: if it was bad, once its recovery would be over. None:
+    its health is known."""
     if member is None or member.status is not Health.UNKNOWN:
         return None
     return member.settled is not False or now - member.since >= rule.window(rule.recovery_seconds)
@@ -125,7 +126,7 @@ def serving(secondaries: Sequence[BackendView]) -> list[BackendView]:
 
 
 def shares_of(rule: TrafficFailover, some: Sequence[BackendView]) -> dict[str, int]:
-    """What each of these gets of what they share."""
+    """Share of each of these backends, by service; all are 1 for the distribution Equal."""
     if rule.distribution is Distribution.EQUAL or not any(backend.share for backend in some):
         return {backend.service: 1 for backend in some}
     return {backend.service: backend.share for backend in some}
@@ -139,7 +140,7 @@ def everything(rule: TrafficFailover, primary: BackendView, secondaries: Sequenc
 
 
 def detail_of(backend: BackendView) -> str:
-    """How it is, in one line."""
+    """Description of its health in one line."""
     if backend.member is None:
         return f"{backend.service}: without an observation"
     seen = f" ({backend.member.detail})" if backend.member.detail else ""

@@ -11,13 +11,13 @@ from rules.core.reasons import Because, Held
 from rules.core.values import replace
 from rules.kinds.traffic.backend_backoff import weights_of as standing
 from rules.kinds.traffic.backends import BackendView, detail_of, everything, serving, shares_of
+from rules.kinds.traffic.failback_policy import OnDrift
+from rules.kinds.traffic.model import TrafficFailover
 from rules.kinds.traffic.state import Drift, FailoverState, Override, RefusedCommand, TrafficGroup
 from rules.kinds.traffic.wanted_weights import DesiredWeights
-from rules.rulefile.failback_policy import OnDrift
-from rules.rulefile.model import TrafficFailover
 
 REFUSAL_SHOWN = timedelta(minutes=5)
-"""How long a command that was not followed is what the rule holds for."""
+"""Time for which the group shows a refused command as its hold."""
 
 
 def follow(group: TrafficGroup, fact: TrafficCommand, now: datetime) -> TrafficGroup:
@@ -142,7 +142,7 @@ def drifted(rule: TrafficFailover, group: TrafficGroup, before: Mapping[str, int
 def desired(
     rule: TrafficFailover, group: TrafficGroup, primary: BackendView, secondaries: Sequence[BackendView]
 ) -> DesiredWeights | None:
-    """What is wanted while a person has the traffic in hand; None: no person has."""
+    """Weights that a person's override asks for; None: no override."""
     state = group.state.failover
     if state is None:
         return None
@@ -177,7 +177,7 @@ def _left(
     return DesiredWeights(weights=weights, because=because, detail=detail_of(left[0]), held=held)
 
 
-def refusal(group: TrafficGroup) -> tuple[Held, str] | None:
-    """Why a command was not followed."""
+def refused_command(group: TrafficGroup) -> tuple[Held, str] | None:
+    """Reason and detail of the refused command; None: none was refused."""
     refused = group.state.failover.refused if group.state.failover is not None else None
     return (Held.CHANGE_REFUSED, refused.detail) if refused is not None else None

@@ -31,22 +31,22 @@ from rules.kinds.traffic.backends import (
     service_target,
     serving,
 )
+from rules.kinds.traffic.failback_policy import FailbackMode
 from rules.kinds.traffic.gradual_return import at_percent, due_step
+from rules.kinds.traffic.model import OnAllDown, TrafficFailover
+from rules.kinds.traffic.route_fleet import of_object, too_long
 from rules.kinds.traffic.route_state import route_ref
 from rules.kinds.traffic.secondaries import NEVER, all_down, secondaries_serve, unsure, waits
 from rules.kinds.traffic.state import Flap, RouteState, TrafficGroup, TrialState
 from rules.kinds.traffic.wanted_weights import NOTHING, DesiredWeights
 from rules.kinds.traffic.weights_evidence import HOME, evidence
-from rules.rulefile.failback_policy import FailbackMode
-from rules.rulefile.model import OnAllDown, TrafficFailover
-from rules.rulefile.route_fleet import of_object, too_long
 
 _SAFE = (*HOME, Because.TRIAL_FAILED, Because.BY_HAND)
-"""What no guard stops: neither does one the end of a trial, or a person."""
+"""Reasons that no guard stops: the end of a trial and a person's command besides those of the way home."""
 
 
 def uneven(group: TrafficGroup, weights: Mapping[str, int]) -> bool:
-    """Whether any entry of the route differs from these weights."""
+    """True if any entry of the route differs from these weights."""
     if group.state.asked is not None or group.state.route is None:
         return dict(standing(group)) != dict(weights)
     return any(weights.get(service, weight) != weight for service, weight in group.state.route.backends)
@@ -96,7 +96,7 @@ def _weights(rule: TrafficFailover, group: TrafficGroup, ref: RouteRef, now: dat
     secondaries = [backend for backend in backends if backend is not primary]
     desired = _of_state(rule, group, primary, secondaries, now)
     if group.state.failover is not None and desired.held is None:
-        desired = replace(desired, held=traffic_by_hand.refusal(group))
+        desired = replace(desired, held=traffic_by_hand.refused_command(group))
     if desired.weights is None and route.lost is not None and route.lost.keys() >= {one.service for one in backends}:
         detail = f"{ref.object} has started again and has lost its weights"
         desired = replace(desired, weights=route.lost, because=Because.DRIFT, detail=detail)

@@ -17,10 +17,11 @@ from rules.core.reasons import Held
 from rules.core.values import replace
 from rules.kinds.traffic import backend_backoff as traffic_backoff
 from rules.kinds.traffic.backends import BackendView, detail_of
+from rules.kinds.traffic.failback_policy import FailbackMode, Trial
+from rules.kinds.traffic.model import TrafficFailover
 from rules.kinds.traffic.state import BackendStretch, FailoverState, Flap, TrafficGroup, TrialState
 from rules.limits.backoff import FAILURES_MAX
-from rules.rulefile.failback_policy import FailbackMode, Trial
-from rules.rulefile.model import Readings, TrafficFailover
+from rules.rulefile.readings import Readings
 
 READINGS_MIN = 2
 NO_READINGS = Readings(0, 0)
@@ -28,23 +29,23 @@ NO_READINGS = Readings(0, 0)
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """How far the way back is."""
+    """Progress of the return to the primary."""
 
     due: bool = False
     """The wait is over, and those whose Healthy is needed say so."""
     since: datetime | None = None
-    """When it became due, or will."""
+    """Time at which the return became due, or will; None: not known."""
     held: tuple[Held, str] | None = None
 
 
 def is_away(group: TrafficGroup, service: str) -> Flap | None:
-    """What is known of a backend that traffic has left because it was bad, and that has not got it back."""
+    """Flap of a backend that traffic has left because it was bad, and that has not got it back; None: not so."""
     flap = group.state.failover.flaps.get(service) if group.state.failover is not None else None
     return flap if flap is not None and flap.away else None
 
 
 def by_trial(rule: TrafficFailover) -> bool:
-    """Whether it goes back by a trial. In a dry run traffic never left, so signals know without one."""
+    """True if traffic returns by a trial. In a dry run traffic never left, so signals are valid without one."""
     return rule.failback.mode is FailbackMode.TRIAL
 
 
@@ -93,9 +94,9 @@ def _says_healthy(signal: Signal | None, now: datetime) -> bool:
 
 
 def needs(rule: TrafficFailover, target: str, member: Member, since: datetime) -> tuple[Evidence, ...]:
-    """What has to be seen for a return by signals of its own, or for the begin of a trial.
+    """Evidence for a return by signals of its own, or for the begin of a trial.
 
-    A primary whose health is not known without traffic is tried all the same; one that was Healthy has to be so still.
+    A primary whose health is not known without traffic is tried all the same; one that was Healthy must still be.
     """
     names = rule.failback.signals
     if names is not None:
@@ -154,14 +155,14 @@ def _one(rule: TrafficFailover, name: str, trial: TrialState, at: datetime) -> i
 
 
 def _all(rule: TrafficFailover, name: str, trial: TrialState, signal: Signal) -> int:
-    """How many there were, of a source that has looked without a break and says only now and then that all is well."""
+    """Number of readings of a source that looks without a break but repeats Healthy only now and then."""
     every = rule.readings.get(name, NO_READINGS).every_seconds
     seconds = (signal.observed_at - max(signal.begun, _counts_from(rule, name, trial))).total_seconds()
     return int(seconds // every) + 1 if every and seconds >= 0 else 0
 
 
 def _counts_from(rule: TrafficFailover, name: str, trial: TrialState) -> datetime:
-    """What a query reads before one of its ranges is over may be from before the trial, and so may what is dated by a
+    """Earliest time of readings that count: earlier ones may be from before the trial, by the range of a query or by a
     clock that is ahead."""
     return trial.began_at + timedelta(seconds=rule.readings.get(name, NO_READINGS).range_seconds) + rule.skew
 
@@ -199,17 +200,17 @@ def advance(rule: TrafficFailover, group: TrafficGroup, primary: BackendView, no
 
 
 def trial_of(rule: TrafficFailover) -> Trial:
-    """How it is tried."""
+    """Trial settings of the rule."""
     return rule.failback.trial
 
 
 def ends(rule: TrafficFailover, trial: TrialState) -> datetime:
-    """When the trial is over."""
+    """End of the trial."""
     return trial.began_at + rule.window(trial_of(rule).seconds)
 
 
 def _unproven(rule: TrafficFailover, member: Member, trial: TrialState) -> str:
-    """Why the trial proves nothing; empty: it does."""
+    """Reason why the trial does not prove the backend healthy; empty: it does."""
     if member.status is not Health.HEALTHY:
         return f"it is {member.status} at the end"
     if rule.mode is Mode.DRY_RUN:

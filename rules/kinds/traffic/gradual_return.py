@@ -8,8 +8,8 @@ from datetime import datetime
 from rules.kinds.traffic import failback as traffic_way_back
 from rules.kinds.traffic.apportion import apportion
 from rules.kinds.traffic.backends import BackendView, serving, shares_of
+from rules.kinds.traffic.model import TrafficFailover
 from rules.kinds.traffic.state import TrafficGroup
-from rules.rulefile.model import TrafficFailover
 
 
 def due_step(

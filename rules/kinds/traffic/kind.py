@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
 
 from bus.messages import Action, Fact, Route, SetWeights, TrafficCommand
@@ -10,19 +11,24 @@ from rules.core.kind import RuleKind, all_of, itself, no, none, not_asked, nothi
 from rules.core.reasons import Because, Held
 from rules.kinds.traffic import backend_backoff as traffic_backoff
 from rules.kinds.traffic import by_hand as traffic_by_hand
+from rules.kinds.traffic import checks, requested_weights, return_checks, route_interests, route_state
 from rules.kinds.traffic import failback as traffic_way_back
 from rules.kinds.traffic import overflow as traffic_overflow
-from rules.kinds.traffic import requested_weights, route_interests, route_state
 from rules.kinds.traffic.backend_backoff import weights_of as standing
+from rules.kinds.traffic.backend_needs import needs
 from rules.kinds.traffic.backends import (
     backends_of,
     primary_name,
 )
 from rules.kinds.traffic.desired_weights import desire
+from rules.kinds.traffic.failback_policy import FailbackMode
+from rules.kinds.traffic.model import TrafficFailover
+from rules.kinds.traffic.route_conflicts import routes
+from rules.kinds.traffic.route_fleet import of_object
 from rules.kinds.traffic.route_state import route_ref
 from rules.kinds.traffic.state import TrafficGroup, TrafficState, without_dates
-from rules.rulefile.model import TrafficFailover
-from rules.rulefile.route_fleet import of_object
+from rules.rulefile.file_kind import FileKind, needed, tolerated
+from rules.rulefile.readings import Readings
 
 
 def observe(rule: TrafficFailover, group: TrafficGroup, fact: Fact, now: datetime) -> TrafficGroup:
@@ -212,4 +218,28 @@ KIND: RuleKind[TrafficFailover, TrafficState] = RuleKind(
     forget=unchanged,
     as_it_counts=unchanged,
 )
-"""What the engine asks of the kind."""
+"""Registration of TrafficFailover."""
+
+
+def _beside(rule: TrafficFailover, readings: Mapping[str, Readings]) -> TrafficFailover:
+    """A trial lasts as long as its signals need to be read."""
+    return rule.reading(readings) if rule.failback.mode is FailbackMode.TRIAL else rule
+
+
+FILE_KIND = FileKind(
+    model=TrafficFailover,
+    plain=TrafficFailover.by_services,
+    beside=_beside,
+    checks=checks.rule,
+    checks_together=return_checks.together,
+    needs=needs,
+    consumers=needed(needs),
+    inventory=nothing,
+    lists=no,
+    tolerates=tolerated(needs),
+    goes_back_at_once=True,
+    hints=nothing,
+    conflicts=routes,
+    phrases=("moves traffic away from", "may bring traffic back to"),
+)
+"""Registration of TrafficFailover for the loader and the hints."""

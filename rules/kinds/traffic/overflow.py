@@ -19,10 +19,11 @@ from rules.kinds.traffic import failback as traffic_way_back
 from rules.kinds.traffic.apportion import apportion
 from rules.kinds.traffic.backends import BackendView, backends_of, primary_name, serving, shares_of
 from rules.kinds.traffic.failback import Way
+from rules.kinds.traffic.failback_policy import FailbackMode
+from rules.kinds.traffic.model import TrafficFailover
 from rules.kinds.traffic.state import BackendStretch, FailoverState, RouteState, Spill, TrafficGroup
 from rules.kinds.traffic.wanted_weights import DesiredWeights
-from rules.rulefile.failback_policy import FailbackMode
-from rules.rulefile.model import TrafficFailover, UnknownAs
+from rules.rulefile.model import UnknownAs
 
 FULL = 100.0
 LEAST_POINTS = 5
@@ -100,7 +101,8 @@ def way_of(
 
 
 def _is_replaced(rule: TrafficFailover, member: Member, signal: Signal) -> bool:
-    """Whether it fell silent without traffic, and those of the way back have found the backend healthy since."""
+    """True if the signal fell silent without traffic, and the signals of the way back have found the backend healthy
+    since."""
     since = member.settled_at if member.settled else None
     if rule.failback.signals is None or since is None or signal.status is not Health.UNKNOWN:
         return False
@@ -137,7 +139,7 @@ def wanted(
 
 
 def _by_way_back(rule: TrafficFailover, member: Member | None) -> float:
-    """Who fell silent without traffic says nothing of it: it is as healthy as the signals of the way back say."""
+    """Healthy percent of a backend by the signals of the way back, where the others are silent without traffic."""
     signals = member.signals if member is not None else {}
     percents = [signals[name].healthy_percent for name in rule.failback.signals or () if name in signals]
     return min((percent for percent in percents if percent is not None), default=100.0)
@@ -221,7 +223,7 @@ def _since(member: Member) -> datetime:
 
 
 def _unbroken(before: Spill, causes: Sequence[BackendView]) -> Spill:
-    """Where no look shows that what calls for the change has lasted, it may have ended: its time begins again."""
+    """Restart the spill's time where no look shows that its causes have lasted without a break."""
     after = _stretches(before.stretches, causes)
     known = [(before.stretches.get(one.service), after.get(one.service)) for one in causes]
     begun = [earlier.begun_anew(later) if earlier is not None else None for earlier, later in known]
@@ -231,7 +233,8 @@ def _unbroken(before: Spill, causes: Sequence[BackendView]) -> Spill:
 
 
 def due_at(rule: TrafficFailover, spill: Spill) -> datetime:
-    """When the change has lasted for long enough: what comes back to the primary waits for its recovery, too."""
+    """Time at which the change has lasted for long enough: traffic returns to the primary only after its
+    recovery, too."""
     toleration, recovery = rule.window(rule.toleration_seconds), rule.window(rule.recovery_seconds)
     return spill.since + (max(toleration, recovery) if spill.rising else toleration)
 
@@ -281,9 +284,9 @@ def evidence(
     rule: TrafficFailover, group: TrafficGroup, backends: Sequence[BackendView], weights: Mapping[str, int], home: str,
     now: datetime,
 ) -> Iterator[Evidence]:  # fmt: skip
-    """Whose share changes has to be seen once the change has lasted for long enough, as it is then.
+    """Evidence for each backend whose share changes: its health once the change has lasted for long enough.
 
-    `home`: the primary. Where it comes back by signals of its own, these have to be seen once its way back is due.
+    `home`: the primary. Where it returns by signals of its own, these have to be seen once its return is due.
     """
     spill = group.state.failover.spill if group.state.failover is not None else None
     if spill is None or group.state.route is None:
@@ -306,7 +309,8 @@ def evidence(
 
 
 def _borne_until(rule: TrafficFailover, member: Member) -> datetime:
-    """What turned bad while another change was waited for has its whole toleration."""
+    """End of the toleration of a backend that turned bad while another change was waited for: it has its whole
+    toleration."""
     window = member.window
     if window is None or window.healthy or member.status is Health.HEALTHY:
         return member.since

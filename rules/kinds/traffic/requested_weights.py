@@ -1,4 +1,4 @@
-"""What becomes of desired weights: which are never carried out, and which step of a gradual return is done."""
+"""Acceptance of desired weights: those that are never carried out, and the finished steps of a gradual return."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from rules.core.desired import DesiredState
 from rules.core.group import with_state
 from rules.core.reasons import Held
 from rules.core.values import replace
+from rules.kinds.traffic.model import TrafficFailover
 from rules.kinds.traffic.route_state import may_be_zero
 from rules.kinds.traffic.state import TrafficGroup
 from rules.kinds.traffic.wanted_weights import DesiredWeights
-from rules.rulefile.model import TrafficFailover
 from rules.rulefile.route_kinds import described
 
 

@@ -1,4 +1,4 @@
-"""Which facts concern a rule's routes, and where its groups live.
+"""Facts that concern a rule's routes, and the scopes of its groups.
 
 A rule that names its route and its backends gets those alone. Any other learns its backends from routes: it hears
 all services of their neighbourhood, `<cluster>/<namespace>`, and so do all other rules that do.
@@ -13,10 +13,10 @@ from bus.messages import LOAD_BALANCERS, Fact, Route, RouteRef, TrafficCommand
 from rules.core.index import ANY, Glob, Path, Pattern
 from rules.core.interests import Interest, any_of, commanded, routes
 from rules.kinds.traffic.backend_backoff import service_target
+from rules.kinds.traffic.model import OnAllDown, TrafficFailover
+from rules.kinds.traffic.route_fleet import namespace_in, of_object, places
 from rules.kinds.traffic.route_state import PRIMARY_ANNOTATION, ref_of, route_ref
 from rules.kinds.traffic.state import TrafficGroup
-from rules.rulefile.model import OnAllDown, TrafficFailover
-from rules.rulefile.route_fleet import namespace_in, of_object, places
 from rules.rulefile.selectors import matches as selected
 from rules.rulefile.selectors import wanted_label
 
@@ -43,8 +43,8 @@ def explicit_targets(rule: TrafficFailover, ref: RouteRef) -> frozenset[str] | N
 
 
 def shares_home(rule: TrafficFailover) -> bool:
-    """Whether its groups live with those of all other rules that hear the same neighbourhood: what is said there is
-    stored once for all of them."""
+    """True if its groups share a partition with those of all other rules of the same neighbourhood, so that
+    observations are stored once for all of them."""
     # Zero is linkerd-failover's way, where the annotation may name any service of the namespace.
     from_routes = rule.route.name is None or rule.backends is None or rule.on_all_down is OnAllDown.ZERO
     return rule.route.in_cluster and from_routes
@@ -118,7 +118,7 @@ def everywhere(rule: TrafficFailover, fact: Fact) -> bool:
 
 
 def covers(rule: TrafficFailover, object_: str) -> bool:
-    """Whether the rule, as it is written now, still matches this route."""
+    """True if the rule, as it is written now, still matches this route."""
     ref = named_ref(rule)
     if ref is not None:
         return object_ == ref.object

@@ -12,8 +12,8 @@ from bus.messages.routes import WEIGHT_MAX, RouteKind
 from rules.core.group import with_state
 from rules.core.values import replace
 from rules.kinds.traffic.apportion import apportion
+from rules.kinds.traffic.model import TrafficFailover
 from rules.kinds.traffic.state import RouteState, TrafficGroup
-from rules.rulefile.model import TrafficFailover
 from rules.rulefile.route_kinds import ROUTE_KINDS, service_of
 
 PRIMARY_ANNOTATION = "failover.linkerd.io/primary-service"
@@ -94,7 +94,7 @@ def sum_of(ref: RouteRef, route: RouteState | None = None) -> int:
 
 
 def may_be_zero(kind: str, route: RouteState) -> bool:
-    """Whether all weights of a route may be zero."""
+    """True if all weights of a route may be zero."""
     described = ROUTE_KINDS.get(kind)
     return route.all_zero if described is None else described.all_zero
 
@@ -121,7 +121,7 @@ def _weights(route: RouteState) -> Mapping[str, int]:
 
 
 def asked_for(group: TrafficGroup) -> bool:
-    """Whether the weights are as we have asked for, also before the outcome has come."""
+    """True if the weights are those in the outbox: requested, outcome not known yet."""
     if group.state.route is None:
         return False
     asked = [entry.action.weights for entry in group.outbox if isinstance(entry.action, SetWeights)]

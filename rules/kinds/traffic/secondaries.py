@@ -1,4 +1,4 @@
-"""What the secondaries get while the primary is away, and what is left where none of them is good."""
+"""Weights of the secondaries while the primary has no traffic, and the answer where none of them is healthy."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from rules.core.values import replace
 from rules.kinds.traffic import backend_backoff as traffic_backoff
 from rules.kinds.traffic import failback as traffic_way_back
 from rules.kinds.traffic.backends import BackendView, detail_of, everything, serving, shares_of
+from rules.kinds.traffic.model import OnAllDown, TrafficFailover
 from rules.kinds.traffic.state import TrafficGroup
 from rules.kinds.traffic.wanted_weights import NOTHING, DesiredWeights
-from rules.rulefile.model import OnAllDown, TrafficFailover, UnknownAs
+from rules.rulefile.model import UnknownAs
 
 NEVER = datetime.max.replace(tzinfo=UTC)
 
@@ -57,7 +58,8 @@ def _shared(rule: TrafficFailover, primary: BackendView, secondaries: Sequence[B
 
 
 def _stays(primary: BackendView, secondaries: Sequence[BackendView]) -> bool:
-    """Whether those that serve go on as they are."""
+    """True if the backends that serve keep their weights: the primary has none, and no serving secondary is settled as
+    bad."""
     return primary.weight == 0 and all(backend.settled is not False for backend in secondaries if backend.weight > 0)
 
 
@@ -83,6 +85,6 @@ def unsure(rule: TrafficFailover, primary: BackendView) -> DesiredWeights:
 
 
 def waits(rule: TrafficFailover, backend: BackendView) -> bool:
-    """Whether its health is Unknown, and the rule waits until it is known."""
+    """True if its health is Unknown, and the rule waits until it is known (`treatUnknownAs: Hold`)."""
     unknown = backend.member is not None and backend.member.status is Health.UNKNOWN
     return unknown and rule.treat_unknown_as is UnknownAs.HOLD

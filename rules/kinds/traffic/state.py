@@ -1,4 +1,4 @@
-"""What is remembered of how a route's traffic goes away and comes back."""
+"""State of a route's traffic: its failover and return."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rules.core.values import replace
 
 @dataclass(frozen=True, slots=True)
 class BackendStretch:
-    """How a backend is, and since when it has been seen so without a break."""
+    """Status of a backend, and the time since which it has been seen without a break."""
 
     status: Health
     since: datetime
@@ -30,17 +30,17 @@ class Flap:
     """A backend that traffic has left because it was bad."""
 
     away: bool
-    """It has not got its traffic back; in a trial it still has not."""
+    """True until it has its traffic back; in a trial it has not."""
     left_at: datetime
     failures: int = 0
-    """How often it has failed again: in a trial, or soon after its return."""
+    """Number of failures in a row: in a trial, or soon after its return."""
     returned_at: datetime | None = None
-    """When it last got its traffic back."""
+    """Time at which it last got its traffic back."""
     good_since: datetime | None = None
     """Since when no signal says that it is bad, or since its last trial failed; None: one does. Restarted
     by the first look after a time in which a source did not look."""
     seen: Mapping[str, BackendStretch] = field(default_factory=dict)
-    """What sources say of it, by signal, and since when without a break; only where its trial waits by all signals."""
+    """Status by signal, and since when without a break; only where its trial waits for all signals."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class TrialState:
     """Healthy readings that count, by signal."""
     passed: bool = False
     failed: str = ""
-    """Why it has failed; empty: it has not."""
+    """Reason why it has failed; empty: it has not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ class Override:
     reason: str
     since: datetime
     until: datetime | None = None
-    """None: until it is released."""
+    """End of the override; None: until it is released."""
     home: bool = False
     """At the primary; else at `to`."""
     to: tuple[str, ...] = ()
@@ -71,7 +71,7 @@ class Override:
     forced: bool = False
     """Without proof: what was named is not left for being bad."""
     weights: Mapping[str, int] | None = None
-    """What it came to; None: not yet decided."""
+    """Weights that follow from it; None: not yet decided."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,7 @@ class Drift:
 
 @dataclass(frozen=True, slots=True)
 class Spill:
-    """What the tiers bear calls for other weights than the current ones."""
+    """Change of weights that the tiers call for, and that has to last before it is made."""
 
     since: datetime
     rising: bool
@@ -104,7 +104,7 @@ class RefusedCommand:
 
 @dataclass(frozen=True, slots=True)
 class FailoverState:
-    """How traffic goes away and comes back."""
+    """Progress of a route's failover and return."""
 
     flaps: Mapping[str, Flap] = field(default_factory=dict)
     """By service."""
@@ -114,7 +114,7 @@ class FailoverState:
     spill: Spill | None = None
     """Only with `overflow`."""
     commanded_at: datetime | None = None
-    """When the newest command was given."""
+    """Time of the newest command."""
     refused: RefusedCommand | None = None
 
 
@@ -152,15 +152,15 @@ class TrafficState:
     """A route, and how its traffic goes away and comes back."""
 
     route: RouteState | None = None
-    """None: not listed yet."""
+    """Newest inventory of the route; None: not listed yet."""
     asked: Mapping[str, int] | None = None
     """DryRun: what the weights would be had the rule acted."""
     step: int | None = None
     """The step of a gradual return that is asked for."""
     step_at: datetime | None = None
-    """When that step was carried out."""
+    """Time at which that step was carried out."""
     failover: FailoverState | None = None
-    """None: nothing has failed yet, and no person has taken the traffic in hand."""
+    """None: nothing has failed yet, and no person has changed the traffic."""
 
 
 def without_dates(state: TrafficState) -> TrafficState:

@@ -1,4 +1,4 @@
-"""What a TrafficFailover rule wants of its route at one moment."""
+"""Desired weights of a TrafficFailover rule at one moment."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ class DesiredWeights(DesiredState):
     """The answer of `desire`; its act follows from the weights."""
 
     weights: Mapping[str, int] | None = None
-    """As they should be: service to weight, for every backend that the rule manages. None: it wants none."""
+    """Absolute weights by service, for every backend that the rule manages. None: no change."""
     step: int | None = None
     """The step of a gradual return that these weights are."""
 
 
 NOTHING = DesiredWeights()
-"""It wants nothing, and nothing keeps it from it."""
+"""No change, and no hold."""

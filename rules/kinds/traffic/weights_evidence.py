@@ -1,4 +1,4 @@
-"""What has to be seen for weights to be right now: what is left for being bad is bad, and what gets traffic healthy."""
+"""Evidence that weights need: a backend that is left for being bad is bad, and one that gets traffic is healthy."""
 
 from __future__ import annotations
 
@@ -11,22 +11,21 @@ from rules.core.reasons import Because
 from rules.kinds.traffic import failback as traffic_way_back
 from rules.kinds.traffic import overflow as traffic_overflow
 from rules.kinds.traffic.backends import BackendView, backends_of, primary_name
+from rules.kinds.traffic.model import TrafficFailover
 from rules.kinds.traffic.state import Flap, TrafficGroup
 from rules.kinds.traffic.wanted_weights import DesiredWeights
-from rules.rulefile.model import TrafficFailover
 
 HOME = (Because.PRIMARY_HEALTHY, Because.RETURNING, Because.DRIFT)
-"""What brings traffic back to a healthy primary, where it belongs: no guard stops that."""
+"""Reasons that return traffic to a healthy primary: no guard stops that."""
 
 
 def evidence(
     rule: TrafficFailover, group: TrafficGroup, desired: DesiredWeights, ref: RouteRef, now: datetime
 ) -> Iterator[Evidence]:
-    """What is left for being bad has to be bad now, and what gets traffic healthy now.
+    """Evidence for desired weights: backends that are left are bad now, and those that get traffic are healthy now.
 
-    What another writer has written is put right without a question, and what a person asks for is done: neither was
-    decided by health. Nor is the end of a trial that has proven nothing. Who comes home leaves the others for
-    the primary's sake, however they are.
+    Undoing another writer's change, and a person's command, need none: neither was decided by health. Nor does the end
+    of a trial that has proven nothing. A return to the primary leaves the others for its sake, whatever their health.
     """
     if desired.because in (Because.DRIFT, Because.TRIAL_FAILED, Because.BY_HAND):
         return

@@ -1,17 +1,17 @@
-"""Which clusters, and which workloads, a policy means: names, labels and fields, as Kubernetes reads selectors."""
+"""Clusters and workloads that a policy selects: names, labels and fields, as Kubernetes reads selectors."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
 from bus.messages import Workload, WorkloadCopy
-from rules.rulefile.placement import ClusterAffinity, LabelSelector
+from rules.kinds.workload.model import ResourceSelector, WorkloadFailover
+from rules.kinds.workload.placement import ClusterAffinity, LabelSelector
 from rules.rulefile.selectors import holds
-from rules.rulefile.workload import ResourceSelector, WorkloadFailover
 
 
 def selected(selector: LabelSelector | None, labels: Mapping[str, str]) -> bool:
-    """Whether labels are selected; no selector selects everything."""
+    """True if the selector matches the labels; no selector matches everything."""
     if selector is None:
         return True
     if any(labels.get(key) != value for key, value in selector.match_labels.items()):
@@ -20,7 +20,8 @@ def selected(selector: LabelSelector | None, labels: Mapping[str, str]) -> bool:
 
 
 def affine(affinity: ClusterAffinity | None, name: str, labels: Mapping[str, str], fields: Mapping[str, str]) -> bool:
-    """Whether a cluster is one of those. `fields`: provider, region and zone; one that is not known is missing."""
+    """True if the affinity includes the cluster. `fields`: provider, region and zone; one that is not known
+    is missing."""
     if affinity is None:
         return True
     if name in affinity.exclude or (affinity.cluster_names and name not in affinity.cluster_names):
@@ -32,7 +33,7 @@ def affine(affinity: ClusterAffinity | None, name: str, labels: Mapping[str, str
 def meant(
     selector: ResourceSelector, *, api_version: str, kind: str, namespace: str, name: str, labels: Mapping[str, str]
 ) -> bool:
-    """Whether a resource is one of those that a policy selects."""
+    """True if the policy's selector matches the resource."""
     return (
         (selector.api_version, selector.kind) == (api_version, kind)
         and selector.namespace in (None, namespace)
@@ -42,7 +43,7 @@ def meant(
 
 
 def means(rule: WorkloadFailover, listed: Workload | WorkloadCopy) -> bool:
-    """Whether a rule matches this workload, by its name and by the labels that it has now."""
+    """True if the rule matches this workload, by its name and its current labels."""
     return rule.policies is not None or any(
         meant(
             one, api_version=listed.api_version, kind=listed.kind, namespace=listed.namespace, name=listed.name,

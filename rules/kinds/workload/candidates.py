@@ -1,4 +1,4 @@
-"""Which clusters could take a workload, and in which order: Karmada's filters, and that a cluster is Healthy now."""
+"""Clusters that could take a workload, and their order: Karmada's filters, and that a cluster is Healthy now."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from bus.messages import Health
 from rules.kinds.workload import cluster_backoff as workload_backoff
 from rules.kinds.workload.affinity import affine
 from rules.kinds.workload.eviction import blocked, unblocked_at
+from rules.kinds.workload.model import Policy
+from rules.kinds.workload.placement import AffinityTerm, ClusterAffinity, OnInsufficient, SpreadConstraint, Strategy
 from rules.kinds.workload.spread import Option
 from rules.kinds.workload.state import UNHEARD, ClusterState, Departure, WorkloadState
 from rules.kinds.workload.tolerations import has_to_leave, may_come
-from rules.rulefile.placement import AffinityTerm, ClusterAffinity, OnInsufficient, SpreadConstraint, Strategy
-from rules.rulefile.workload import Policy
 
 HOLDS, CHOSEN = 100, 50
 """Scores: it has a copy; a Place that is on its way names it."""
@@ -47,7 +47,7 @@ class SchedulingRequest:
 
     @property
     def missing(self) -> int:
-        """How many whole copies have to be placed: as many as leave, but for those that are too many already."""
+        """Number of whole copies to place: one for each that leaves, without those that are surplus."""
         wanted = self.state.wanted_copies
         fewer = len(self.leaving) if wanted is None else wanted - len(self.stay)
         return max(min(fewer, len(self.leaving)), 0)
@@ -62,7 +62,7 @@ class Candidates:
     free: Mapping[str, int]
     """Free room alone."""
     refused: tuple[str, ...]
-    """Why the others do not."""
+    """Reasons against each of the other clusters."""
 
     @property
     def options(self) -> tuple[Option, ...]:
@@ -76,7 +76,7 @@ def opens_at(question: SchedulingRequest) -> datetime | None:
 
 
 def block_seconds(policy: Policy, left: Departure) -> float | None:
-    """How long the policy blocks a cluster that was left for this cause."""
+    """Seconds for which the policy blocks a cluster that was left for this cause; None: not at all; 0: without end."""
     failover = policy.failover
     behaviour = failover and (failover.application if left.cause == "Application" else failover.cluster)
     return behaviour.block_predecessor_seconds if behaviour else None
@@ -135,7 +135,7 @@ def is_bad(cluster: ClusterState) -> bool:
 
 
 def _refusal(question: SchedulingRequest, name: str, cluster: ClusterState) -> str:
-    """Why no new copy may go to this cluster; empty: it may."""
+    """Reason why no new copy may be placed on this cluster; empty: it may."""
     state, policy = question.state, question.policy
     if cluster.gone or (not cluster.listed and cluster.status is None):
         return "is not known"
@@ -165,7 +165,7 @@ def _refusal(question: SchedulingRequest, name: str, cluster: ClusterState) -> s
 
 
 def group_of(constraint: SpreadConstraint, name: str, cluster: ClusterState) -> str:
-    """Which group of this constraint a cluster belongs to; empty: it has no such field or label."""
+    """Group of a cluster in this constraint; empty: it has no such field or label."""
     if constraint.field is None:
         return cluster.labels.get(constraint.spread_by_label or "", "")
     return name if constraint.field == "cluster" else _fields(cluster).get(constraint.field, "")
@@ -180,7 +180,7 @@ def _counts(question: SchedulingRequest) -> Iterator[int]:
 
 
 def each_of(question: SchedulingRequest) -> int:
-    """How many replicas a copy has that is no share."""
+    """Replicas of each copy of a workload that is not divided."""
     return max(_counts(question), default=0) if question.state.replicas is None else question.state.replicas
 
 
@@ -192,5 +192,5 @@ def total_of(question: SchedulingRequest) -> int:
 
 
 def strategy_of(question: SchedulingRequest) -> Strategy:
-    """What has no replicas, or none at the moment, cannot be divided."""
+    """Placement strategy; a workload without replicas, or with none at the moment, cannot be divided."""
     return question.policy.strategy if total_of(question) else "duplicated"

@@ -1,4 +1,4 @@
-"""Why a workload leaves a cluster: what is timed, when the toleration is over, and when the cause has passed."""
+"""Causes for which a workload leaves a cluster: their stopwatches, the end of their toleration, and their end."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ from rules.core.group import Member, updated
 from rules.core.reasons import Because
 from rules.core.timers import advanced, runs
 from rules.core.values import replace
-from rules.kinds.workload import copy_backoff, replica_surplus, surplus
+from rules.kinds.workload import checks, copy_backoff, replica_surplus, surplus
 from rules.kinds.workload.constraints import limits_that_stood
 from rules.kinds.workload.eviction import fails_at
 from rules.kinds.workload.inventory import clusters_of
+from rules.kinds.workload.model import Behaviour, Policy, PurgeMode, WorkloadFailover
 from rules.kinds.workload.state import UNHEARD, Cause, ClusterState, Copy, Relocation, WorkloadGroup, WorkloadState
 from rules.kinds.workload.tolerations import (
     NOT_READY,
@@ -28,10 +29,8 @@ from rules.kinds.workload.tolerations import (
     leaves_at,
     with_defaults,
 )
-from rules.rulefile.checks import workload_checks
 from rules.rulefile.model import UnknownAs
 from rules.rulefile.targets import encode_segment
-from rules.rulefile.workload import Behaviour, Policy, PurgeMode, WorkloadFailover
 from rules.rulefile.yaml import Document
 
 
@@ -70,7 +69,7 @@ def _read(text: str, added: str) -> Policy | str:
         first = error.errors(include_url=False, include_input=False)[0]
         return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
     # What a rule file may not say, a policy may not say either: one that is suspended moves nothing.
-    found = workload_checks.policy(policy, Document("", body), ())
+    found = checks.policy(policy, Document("", body), ())
     wrong = next((one for one in found if one.severity == "error"), None)
     return f"{wrong.path}: {wrong.message}" if wrong is not None else policy
 
@@ -145,7 +144,7 @@ def _by_application(window: WindowOf, policy: Policy, copy: Copy) -> EvictionDue
 
 
 def over(policy: Policy, move: Relocation, cluster: ClusterState, copy: Copy | None) -> bool:
-    """Whether the cause of a move has passed: not that it waits, but that it is good again."""
+    """True if the cause of a move has passed: its stopwatch has ended, not merely paused."""
     if move.cause == "Application":
         return copy is None or copy.bad is None
     if policy.failover is None or policy.failover.cluster is None:
@@ -156,14 +155,14 @@ def over(policy: Policy, move: Relocation, cluster: ClusterState, copy: Copy | N
 
 
 def returns(policy: Policy, move: Relocation, cluster: ClusterState, copy: Copy | None) -> bool:
-    """Whether a copy that has its replacement stays after all: its cause has passed, and its cluster is not bad."""
+    """True if a copy that has its replacement stays after all: its cause has passed, and its cluster is not bad."""
     counts = policy.failover is not None and policy.failover.cluster is not None
     bad = counts and any(key in cluster.clocks for key in (NOT_READY, UNREACHABLE))
     return not bad and over(policy, move, cluster, copy)
 
 
 def behaviour_of(policy: Policy, cause: Cause) -> Behaviour:
-    """What the policy says about failures of this cause."""
+    """Settings of the policy for failures of this cause."""
     failover = policy.failover
     found = failover and (failover.application if cause == "Application" else failover.cluster)
     return found or Behaviour()

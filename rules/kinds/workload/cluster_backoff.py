@@ -10,9 +10,9 @@ from datetime import datetime
 from bus.messages import Health
 from rules.core.group import Member, updated
 from rules.core.values import replace
+from rules.kinds.workload.model import WorkloadFailover
 from rules.kinds.workload.state import ClusterState
 from rules.limits.backoff import BASE_SECONDS, failures_with, longer, times
-from rules.rulefile.workload import WorkloadFailover
 
 
 def noted(
@@ -36,7 +36,7 @@ def noted(
 
 
 def _recovered_at(rule: WorkloadFailover, state: ClusterState, member: Member, now: datetime) -> datetime | None:
-    """When the cluster's failure was over, by this step; None: it was not, or there was none."""
+    """Time at which the cluster's failure ended, if it has by this step; None: not, or there was no failure."""
     healthy = member.status is Health.HEALTHY
     good_since = [clock.healthy_since or (member.since if healthy else None) for clock in state.clocks.values()]
     known = [since for since in good_since if since is not None]

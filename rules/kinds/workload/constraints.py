@@ -11,12 +11,12 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from rules.kinds.workload.candidates import SchedulingRequest, group_of
+from rules.kinds.workload.model import Policy
+from rules.kinds.workload.placement import SpreadConstraint
 from rules.kinds.workload.state import UNHEARD, ClusterState
-from rules.rulefile.placement import SpreadConstraint
-from rules.rulefile.workload import Policy
 
 LOOKS_MAX = 20_000
-"""How many choices of clusters are tried before there is said to be none."""
+"""Largest number of choices of clusters that are tried."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,15 +30,15 @@ class Limit:
     """Cluster to group; empty: not known."""
 
     def lack(self, names: Collection[str]) -> int:
-        """How many groups are missing. A cluster whose group is not known may be one of its own."""
+        """Number of groups that are missing. A cluster whose group is not known may be one of its own."""
         return max(self.least - len(self._known(names)) - sum(not self.groups[name] for name in names), 0)
 
     def holds(self, names: Collection[str]) -> bool:
-        """Whether copies on these clusters keep the constraint."""
+        """True if copies on these clusters meet the constraint."""
         return len(self._known(names)) <= self.most and not self.lack(names)
 
     def can_hold(self, names: Collection[str], more: int) -> bool:
-        """Whether so many more copies, well chosen, let copies on these clusters keep the constraint."""
+        """True if copies on these clusters can meet the constraint with at most `more` further copies, well chosen."""
         return len(self._known(names)) <= self.most and self.lack(names) <= more
 
     def _known(self, names: Collection[str]) -> set[str]:

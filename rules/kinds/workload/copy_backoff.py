@@ -18,7 +18,7 @@ _FAILURES_MAX = 6
 
 
 def replaced(copy: Copy) -> int:
-    """How many bad copies in a row this one replaces; 0: it was well for long enough, or it replaces none."""
+    """Number of bad copies in a row that this one replaces; 0: it was healthy for long enough, or it replaces none."""
     begun = [moment for moment in (copy.placed_at, copy.returned_at) if moment is not None]
     if copy.bad is None or not begun:
         return copy.replaces
@@ -26,7 +26,7 @@ def replaced(copy: Copy) -> int:
 
 
 def with_this(copy: Copy) -> int:
-    """How many bad copies in a row its replacement replaces."""
+    """Number of bad copies in a row that its replacement will replace."""
     return min(replaced(copy) + 1, _FAILURES_MAX)
 
 

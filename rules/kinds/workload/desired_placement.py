@@ -1,4 +1,4 @@
-"""What a WorkloadFailover rule wants for one workload: place, evict, purge, or keep it where it is.
+"""Desired state of one workload for a WorkloadFailover rule: place, evict, purge, or keep it where it is.
 
 Never evict with nowhere to go, never purge the last healthy copy, never act on unknown health; each hold has a reason.
 """
@@ -13,6 +13,7 @@ from rules.core.reasons import Held
 from rules.kinds.workload.causes import next_due, policy_of
 from rules.kinds.workload.eviction import next_purge
 from rules.kinds.workload.inventory import clusters_of
+from rules.kinds.workload.model import Policy, PurgeMode, WorkloadFailover
 from rules.kinds.workload.old_copy import end_of
 from rules.kinds.workload.placement_inputs import HoldReason, Inputs
 from rules.kinds.workload.planned_evictions import evict_action, stays_after_all, wanted_again
@@ -20,11 +21,10 @@ from rules.kinds.workload.relocation import relocation
 from rules.kinds.workload.shrinking import shrinking
 from rules.kinds.workload.state import UNHEARD, UNLISTED, WorkloadGroup, WorkloadState
 from rules.kinds.workload.waiting import turns, unsure
-from rules.rulefile.workload import Policy, PurgeMode, WorkloadFailover
 
 SAID_FOR = timedelta(hours=1)
-"""For so long it is said of a workload that is gone: its placement, which people may have to clear up after, ends at
-once."""
+"""Time for which the group of a workload that is gone shows its hold: its placement, which people may have to clean up,
+ends at once."""
 
 
 def desire(

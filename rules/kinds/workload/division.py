@@ -1,4 +1,5 @@
-"""How many replicas each cluster gets. Karmada's way since v1.16: Webster (Sainte-Laguë), in whole numbers.
+"""Division of replicas among clusters. Karmada's way since v1.16: Webster (Sainte-Laguë), in whole numbers. Karmada's
+way since v1.16: Webster (Sainte-Laguë), in whole numbers.
 
 Webster is monotone: one replica more never takes one away from a cluster. Ties fall to the cluster with fewer replicas,
 then by name, upwards or downwards by the workload's uid, so that the remainders of many workloads spread.
@@ -25,7 +26,7 @@ class NotEnoughRoom(Exception):
 
 
 def backwards(uid: str) -> bool:
-    """Whether ties fall by descending name: where the FNV-1a hash (32 bit) of the uid is odd."""
+    """True if ties fall by descending name: where the FNV-1a hash (32 bit) of the uid is odd."""
     value = 0x811C9DC5
     for byte in uid.encode():
         value = (value ^ byte) * 0x01000193 & 0xFFFFFFFF

@@ -1,6 +1,6 @@
-"""How a workload leaves a cluster: when a failure counts, what becomes of the old copy, and who is blocked.
+"""Rules of an eviction: the time at which a failure counts, the end of the old copy, and the blocking of its cluster.
 
-Every limit is reached at exactly its moment. What is here are single answers; `workload` puts them together.
+Every limit is reached at exactly its moment. These are single answers; `workload` puts them together.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from bus.messages import Health
 from rules.core.reasons import Because, Held
 from rules.core.timers import runs
 from rules.kinds.workload import copy_backoff
+from rules.kinds.workload.model import ApplicationFailover, OnGraceExpired, PreConditions
 from rules.kinds.workload.state import Copy, Departure, Relocation
 from rules.kinds.workload.tolerations import WindowOf
-from rules.rulefile.workload import ApplicationFailover, OnGraceExpired, PreConditions
 
 
 def armed_at(window: WindowOf, conditions: PreConditions | None, copy: Copy) -> datetime | None:
@@ -103,6 +103,6 @@ def unblocked_at(left: Departure, block_seconds: float | None) -> datetime | Non
 
 
 def blocked(left: Departure, block_seconds: float | None, now: datetime) -> bool:
-    """Whether a cluster that was left is still closed to the workload."""
+    """True if a cluster that was left is still blocked for the workload."""
     until = unblocked_at(left, block_seconds)
     return until is None or now < until

@@ -1,7 +1,7 @@
-"""What is observed of a workload's copies, and what actions make of them.
+"""Inventory of a workload's copies, and the effects of actions on them.
 
-Inventory that says what it said before changes nothing: in a dry run it would undo the rehearsal, and after an action
-it may have been seen before that action.
+Inventory that repeats an earlier one changes nothing: in a dry run it would undo the rehearsal, and after an action it
+may be older than that action.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from rules.core.values import replace, without
 from rules.kinds.workload import surplus
 from rules.kinds.workload.affinity import means
 from rules.kinds.workload.eviction import evicted
+from rules.kinds.workload.model import WorkloadFailover
 from rules.kinds.workload.state import Copy, Departure, Relocation, WorkloadGroup, WorkloadState
-from rules.rulefile.workload import WorkloadFailover
 
 PLACED_ELSEWHERE = "PlacedElsewhere"
 """The carrier's word for a done action after which the copies are not where it asked."""
@@ -124,7 +124,7 @@ def _resized(state: WorkloadState, name: str, replicas: int | None, appeared_at:
 
 
 def _replaced(state: WorkloadState) -> int:
-    """How many bad copies in a row a copy replaces that appears now."""
+    """Number of bad copies in a row that a newly listed copy replaces."""
     return max((move.replaced for move in state.moves.values()), default=0)
 
 
@@ -212,7 +212,7 @@ def _returned(state: WorkloadState, name: str, at: datetime) -> WorkloadState:
 
 
 def reset(_rule: WorkloadFailover, group: WorkloadGroup) -> WorkloadGroup:
-    """What was only rehearsed has not happened: the copies are where inventory has them."""
+    """Forget what was only rehearsed: the copies are where inventory has them."""
     state = group.state
     if state.clusters:
         return group

@@ -18,10 +18,10 @@ from rules.core.timers import advanced, runs
 from rules.core.values import replace, without
 from rules.kinds.workload import cluster_backoff as workload_backoff
 from rules.kinds.workload import outage as workload_outage
+from rules.kinds.workload.model import WorkloadFailover
 from rules.kinds.workload.state import ClusterState, WorkloadGroup
 from rules.kinds.workload.tolerations import NOT_READY, UNREACHABLE, added, system_taint
 from rules.rulefile.model import UnknownAs
-from rules.rulefile.workload import WorkloadFailover
 
 CLUSTER_INVENTORY = "*"
 """The object of the group with the cluster inventory; no workload is called so."""

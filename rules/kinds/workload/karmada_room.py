@@ -15,7 +15,7 @@ Sizes = Mapping[str, int | None]
 
 
 class Limits(NamedTuple):
-    """What the scheduler keeps to."""
+    """Limits that Karmada's scheduler applies to a workload."""
 
     clusters_max: int | None = None
     """More clusters than these it takes away, by name; None: as many as there are."""
@@ -25,7 +25,7 @@ class Limits(NamedTuple):
     """Divided: the replicas of all copies together; another sum is divided again."""
 
     def room(self, listed: Collection[object]) -> int | None:
-        """How many more clusters may be listed; None: any number."""
+        """Number of further clusters that may be listed; None: any number."""
         return None if self.clusters_max is None else self.clusters_max - len(listed)
 
 
@@ -34,9 +34,9 @@ class LeavingCopy(NamedTuple):
 
     cluster: str
     size: int | None
-    """What it left with."""
+    """Replicas with which it left; None: not known."""
     before: Collection[str]
-    """Where the copies were when it left, itself included."""
+    """Clusters that had copies when it left, its own included."""
 
 
 def taken_back(now: Sizes, left: LeavingCopy, limits: Limits, healthy: Collection[str]) -> dict[str, int | None] | None:

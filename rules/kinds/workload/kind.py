@@ -31,14 +31,19 @@ from rules.core.kind import RuleKind, itself, no, none, not_asked, nothing, unch
 from rules.core.reasons import Because, Held
 from rules.core.segments import encode_segment
 from rules.kinds.workload import causes as workload_causes
+from rules.kinds.workload import checks
 from rules.kinds.workload import desired_placement as workload_wish
 from rules.kinds.workload import facts as workload_facts
 from rules.kinds.workload import inventory as workload_census
 from rules.kinds.workload import unreachable as workload_away
 from rules.kinds.workload.affinity import means
+from rules.kinds.workload.copy_needs import lists, needs, tolerates
 from rules.kinds.workload.inventory import CLUSTER_INVENTORY as CLUSTER_INVENTORY
+from rules.kinds.workload.model import ResourceSelector, WorkloadFailover
 from rules.kinds.workload.state import WorkloadGroup, WorkloadState, without_dates
-from rules.rulefile.workload import ResourceSelector, WorkloadFailover
+from rules.kinds.workload.workload_conflicts import workloads
+from rules.rulefile.feeds import karmada_inventory
+from rules.rulefile.file_kind import FileKind, as_written, needed
 
 done, said, failed, reset = workload_facts.done, workload_facts.said, workload_away.failed, workload_facts.reset
 stirs = workload_census.stirs
@@ -105,7 +110,7 @@ def objects(rule: WorkloadFailover, fact: Fact) -> Iterable[str]:
 
 
 def opens(rule: WorkloadFailover, fact: Fact) -> bool:
-    """Whether a fact is reason enough for a new group: not for what the rule does not mean."""
+    """True if the fact may open a new group: workloads that the rule does not match may not."""
     return not isinstance(fact, Workload | WorkloadCopy) or means(rule, fact)
 
 
@@ -114,7 +119,7 @@ def _path(ref: WorkloadRef) -> tuple[str, str, str]:
 
 
 def _named(rule: WorkloadFailover, namespace: str, kind: str, name: str) -> bool:
-    """Whether a target could be one of those that are meant; its labels are not known from its name."""
+    """True if the rule could match the object by its name; labels are not known from a name."""
     return rule.policies is not None or any(
         one.kind == kind and one.namespace in (None, namespace) and one.name in (None, name)
         for one in rule.resource_selectors
@@ -122,7 +127,7 @@ def _named(rule: WorkloadFailover, namespace: str, kind: str, name: str) -> bool
 
 
 def covers(rule: WorkloadFailover, object_: str) -> bool:
-    """Whether the rule, as it is written now, still matches this workload."""
+    """True if the rule, as it is written now, still matches this workload."""
     if object_ == CLUSTER_INVENTORY:
         return True
     *namespace, kind, name = object_.split("/")
@@ -260,4 +265,23 @@ KIND: RuleKind[WorkloadFailover, WorkloadState] = RuleKind(
     forget=workload_census.forget,
     as_it_counts=as_it_counts,
 )
-"""What the engine asks of the kind."""
+"""Registration of WorkloadFailover."""
+
+
+FILE_KIND = FileKind(
+    model=WorkloadFailover,
+    plain=as_written,
+    beside=as_written,
+    checks=checks.rule,
+    checks_together=nothing,
+    needs=needs,
+    consumers=needed(needs),
+    inventory=lambda rule: karmada_inventory(rule.carrier),
+    lists=lists,
+    tolerates=tolerates,
+    goes_back_at_once=False,
+    hints=nothing,
+    conflicts=workloads,
+    phrases=("moves the workload away from", "may bring the workload back to"),
+)
+"""Registration of WorkloadFailover for the loader and the hints."""

@@ -14,11 +14,11 @@ from rules.kinds.workload import cluster_backoff as workload_backoff
 from rules.kinds.workload.causes import behaviour_of, member_of, over, returns
 from rules.kinds.workload.constraints import limits_that_stood
 from rules.kinds.workload.eviction import bound, purged_because
+from rules.kinds.workload.model import PurgeMode
 from rules.kinds.workload.placement_inputs import HoldReason, Inputs
 from rules.kinds.workload.state import UNHEARD, Relocation
 from rules.kinds.workload.surplus import may_return
 from rules.rulefile.targets import encode_segment
-from rules.rulefile.workload import PurgeMode
 
 
 def end_of(view: Inputs, name: str, move: Relocation) -> PlannedAction | HoldReason | None:
@@ -69,7 +69,8 @@ def end_of(view: Inputs, name: str, move: Relocation) -> PlannedAction | HoldRea
 
 
 def serves(view: Inputs, name: str) -> Health | None:
-    """How a copy that stays is: that it was Healthy before its cluster failed is no reason to let another one go."""
+    """Health of a copy that stays: Unknown if it was last seen Healthy before its cluster failed. That proof is too old
+    to remove another copy."""
     status, cluster = view.health(name), view.clusters.get(name, UNHEARD)
     since = max((clock.since for clock in cluster.clocks.values() if runs(clock)), default=None)
     if status is Health.HEALTHY and since is not None and not view.heard_since(name, since):

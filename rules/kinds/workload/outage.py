@@ -1,10 +1,10 @@
-"""So many clusters are bad at once that the view may be wrong: the time of such an outage does not count.
+"""Widespread outage: so many clusters are bad at once that the view may be wrong, and its time does not count.
 
-The guards let no workload leave while it lasts. When it ends, clusters come back one after the other, and the first
-ones would let the workloads of all others go at once: their tolerations are long over by then. So what was tolerated in
-an outage is not counted, and after one of all clusters nothing that was tolerated before it is, either.
-Source: Kubernetes pkg/controller/nodelifecycle, handleDisruption: on leaving full disruption all timers begin again. It
-does so for full disruption only, and there a zone that is merely disrupted goes on slowly.
+The guards let no workload leave while it lasts. When it ends, clusters return one after the other, and the first would
+let the workloads of all others go at once: their tolerations are long over by then. So what was tolerated in an outage
+is not counted, and after one of all clusters nothing that was tolerated before it is, either. Source: Kubernetes
+pkg/controller/nodelifecycle, handleDisruption: on leaving full disruption all timers begin again. It does so for full
+disruption only, and there a zone that is merely disrupted goes on slowly.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from datetime import datetime
 from bus.messages import Health
 from rules.core.timers import Stopwatch
 from rules.core.values import replace
+from rules.kinds.workload.model import WorkloadFailover
 from rules.kinds.workload.state import ClusterState, Outage
 from rules.limits.limiters import CLUSTERS, CLUSTERS_MIN
 from rules.limits.rates import PeerHealth, widespread
 from rules.rulefile.guards import Guards
-from rules.rulefile.workload import WorkloadFailover
 
 
 def assess(

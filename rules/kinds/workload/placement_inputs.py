@@ -10,8 +10,8 @@ from typing import Any
 from bus.messages import Health, WorkloadRef
 from rules.core.reasons import Held
 from rules.kinds.workload.causes import EvictionDue, member_of
+from rules.kinds.workload.model import Policy, WorkloadFailover
 from rules.kinds.workload.state import ClusterState, WorkloadGroup, WorkloadState
-from rules.rulefile.workload import Policy, WorkloadFailover
 
 HoldReason = tuple[Held, str]
 
@@ -34,19 +34,19 @@ class Inputs:
         return due is not None and due.at <= self.now
 
     def fields(self, name: str | None = None) -> dict[str, Any]:
-        """What all actions on the workload have; `name`: of one that is about a cluster."""
+        """Fields that all actions on the workload have; `name`: cluster of an action that leaves one (`from`)."""
         *namespace, kind, own = self.group.object.split("/")
         ref = WorkloadRef(namespace="".join(namespace), kind=kind, name=own, api_version=self.state.api_version)
         return {"workload": ref, "carrier": self.rule.carrier} | ({"from_": name} if name is not None else {})
 
     def health(self, name: str) -> Health | None:
-        """How a copy is; None: nothing was heard since it was placed."""
+        """Health of a copy; None: no observation since it was placed."""
         copy = self.state.copies.get(name)
         member = member_of(self.group, name, copy) if copy is not None else None
         return member.status if member is not None else None
 
     def heard_since(self, name: str, moment: datetime | None) -> bool:
-        """Whether anything was said of a copy since then."""
+        """True if a copy was observed at `moment` or later."""
         copy = self.state.copies.get(name)
         member = member_of(self.group, name, copy) if copy is not None else None
         if member is None or moment is None:

@@ -19,7 +19,8 @@ from rules.rulefile.targets import encode_segment
 
 
 def evictions(view: Inputs, leaving: Iterable[str]) -> Iterator[Eviction]:
-    """What Karmada is told together with the placement. Evict follows, and has the outcome of the Place."""
+    """Evictions that are sent to Karmada together with the placement. Evict follows, and has the outcome of
+    the Place."""
     for name in leaving:
         move = view.state.moves[name]
         if view.rule.carrier == "Karmada" and move.evicted_at is None:
@@ -35,7 +36,7 @@ def _manner(view: Inputs, move: Relocation) -> dict[str, Any]:
 
 
 def left_evidence(view: Inputs, names: Iterable[str]) -> Iterator[Evidence]:
-    """What is left has to be bad now; one that is left for its taints may be well."""
+    """Evidence for clusters that are left: bad now, unless they are left for their taints."""
     for name in names:
         due = view.dues.get(name)
         if due is not None and due.because in (Because.CLUSTER_UNHEALTHY, Because.WORKLOAD_UNHEALTHY):
@@ -45,7 +46,7 @@ def left_evidence(view: Inputs, names: Iterable[str]) -> Iterator[Evidence]:
 
 
 def taking_evidence(view: Inputs, names: Iterable[str], leaving: Iterable[str]) -> Iterator[Evidence]:
-    """What gets a copy has to be healthy now, where anything is known of its health."""
+    """Evidence for clusters that get a copy: healthy now, where anything is known of their health."""
     since = max((due.at for name in leaving if (due := view.dues.get(name)) is not None), default=view.now)
     for name in sorted(names):
         if view.clusters.get(name, UNHEARD).status is None:

@@ -11,9 +11,9 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 
+from rules.kinds.workload.model import Behaviour, Policy, StatePreservation
 from rules.kinds.workload.state import Relocation
-from rules.rulefile.jsonpath import NoValue, read
-from rules.rulefile.workload import Behaviour, Policy, StatePreservation
+from rules.rulefile.jsonpath import NoValue, read_jsonpath
 
 State = Mapping[str, str]
 """JSONPath to its value, in a copy's status; paths without a value are not in it."""
@@ -34,7 +34,7 @@ def state_of(paths: Iterable[str], status: object) -> dict[str, str]:
     out = {}
     for path in paths:
         try:
-            out[path] = read(path).text_of(status)
+            out[path] = read_jsonpath(path).text_of(status)
         except (NoValue, ValueError):  # not there; a path that cannot be read is refused with the rule
             continue
     return out

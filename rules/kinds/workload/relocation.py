@@ -12,16 +12,16 @@ from rules.core.values import replace
 from rules.kinds.workload.candidates import SchedulingRequest, opens_at
 from rules.kinds.workload.causes import behaviour_of
 from rules.kinds.workload.eviction import bound
+from rules.kinds.workload.model import PurgeMode
 from rules.kinds.workload.placement_inputs import HoldReason, Inputs
 from rules.kinds.workload.planned_evictions import evict_action, evictions, left_evidence, taking_evidence
 from rules.kinds.workload.preservation import injected, preserved
 from rules.kinds.workload.scheduling import land
 from rules.kinds.workload.shrinking import as_it_may_be
 from rules.kinds.workload.spread import Insufficient
-from rules.rulefile.workload import PurgeMode
 
 LOOK_FOR_ROOM = timedelta(seconds=30)
-"""How often one that has nowhere to go looks again: rooms change without a word to it."""
+"""Interval at which a workload without a landing place looks again: free room changes without a fact."""
 
 
 def relocation(view: Inputs, pending: list[str]) -> Iterator[PlannedAction | HoldReason | datetime]:

@@ -1,4 +1,4 @@
-"""How many divided replicas are too many, and where they go: what flaps must not leave more of them with each outage.
+"""Surplus of divided replicas, and the copies that give it back: without this, each outage would leave more replicas.
 
 When a cluster fails, other copies take its replicas over. When it is back before its copy is purged, that copy stays as
 it was, and what the others took over is too many. Whole copies that are too many are in `surplus`.
@@ -11,15 +11,15 @@ from datetime import datetime
 from rules.core.group import updated
 from rules.kinds.workload.division import webster
 from rules.kinds.workload.eviction import bound
+from rules.kinds.workload.model import Policy, WorkloadFailover
 from rules.kinds.workload.state import WorkloadState
-from rules.rulefile.workload import Policy, WorkloadFailover
 
 
 def too_many(rule: WorkloadFailover, policy: Policy, state: WorkloadState) -> int:
-    """How many replicas the copies that stay have more than there were; 0 also while a copy has to leave, or is
+    """Number of replicas by which the remaining copies exceed the former total; 0 also while a copy has to leave, or is
     leaving.
 
-    One that a person removes does not count. Of what is on a Karmada control plane the scheduler keeps the number.
+    Replicas that a person removes do not count. On a Karmada control plane the scheduler keeps the number.
     """
     if rule.carrier != "Kubernetes" or policy.strategy == "duplicated" or state.wanted_replicas is None:
         return 0

@@ -1,4 +1,5 @@
-"""Where a workload goes when it leaves clusters: filter, order, spread, assign. Copies that stay are never taken away.
+"""Scheduling of a workload that leaves clusters: filter, order, spread, assign. Copies that stay are never taken away.
+Copies that stay are never taken away.
 
 As Karmada's scheduler does it (pkg/scheduler/core), with five differences: a new copy only goes where the cluster is
 Healthy now; what is replaced is what is lost, never more; what holds a copy keeps it; nothing is evicted before this
@@ -22,12 +23,12 @@ from rules.kinds.workload.candidates import (
 )
 from rules.kinds.workload.constraints import broken, choices, words
 from rules.kinds.workload.division import NotEnoughRoom, backwards, by_room, by_static_weight, by_tiers
+from rules.kinds.workload.placement import AffinityTerm, ClusterAffinity, OnInsufficient, SpreadConstraint, Strategy
 from rules.kinds.workload.spread import Bounds, Insufficient, Option, by_cluster, by_group, group_score
 from rules.kinds.workload.state import UNHEARD
-from rules.rulefile.placement import AffinityTerm, ClusterAffinity, OnInsufficient, SpreadConstraint, Strategy
 
 NAMED_MAX = 10
-"""How many clusters the reason for finding none counts."""
+"""Largest number of clusters that the reason for finding none names."""
 STAYS = 1_000_000
 """A region that holds a copy comes before any that does not."""
 
@@ -80,7 +81,7 @@ def _kept(question: SchedulingRequest, found: Candidates, plan: dict[str, int]) 
 
 
 def _counts(question: SchedulingRequest, planned: int, most: int) -> Iterator[int]:
-    """How many new clusters are tried, the best number first. What is divided may go to fewer, or to more."""
+    """Numbers of new clusters to try, the best first. A divided workload may use fewer, or more."""
     first = min(question.missing, most)
     if strategy_of(question) == "duplicated":
         yield from range(planned, -1 if question.on_insufficient is OnInsufficient.PARTIAL else planned - 1, -1)

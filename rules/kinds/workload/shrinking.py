@@ -41,7 +41,8 @@ def shrinking(view: Inputs) -> Iterator[PlannedAction | HoldReason | datetime]:
 
 
 def _seen(view: Inputs, name: str, since: datetime) -> Health | None:
-    """How a copy is, by what was said of it since there are too many: it has to carry on with no more than it had."""
+    """Health of a copy by observations since there is a surplus: it has to serve with no more replicas than it had.
+    None: none."""
     if is_bad(view.clusters.get(name, UNHEARD)):
         return Health.UNKNOWN
     return serves(view, name) if view.heard_since(name, since) else None

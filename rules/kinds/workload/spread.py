@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 GROUPS_MAX = 16
-"""How many groups are searched for the best set: all 65,536 sets of so many, and no more."""
+"""Largest number of groups that are searched for the best set: 65,536 sets."""
 ROOM_UNIT = 1000
 """A group is worth more by each cluster with room in it than by any score."""
 
@@ -25,13 +25,13 @@ class Insufficient(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """How many; no upper bound is None."""
+    """minGroups and maxGroups of a Karmada spread constraint; `most=None` is unbounded."""
 
     least: int = 1
     most: int | None = None
 
     def cut(self, count: int) -> int:
-        """So many of these are used."""
+        """`count`, at most `most`."""
         return count if self.most is None else min(count, self.most)
 
 
@@ -52,7 +52,7 @@ class GroupOption:
 
     name: str
     value: int
-    """How many clusters it has."""
+    """Number of its clusters."""
     weight: int
     """Its score."""
 
@@ -145,6 +145,6 @@ def by_group(
 
 
 def group_score(options: Sequence[Option], needs: int) -> int:
-    """What a group is worth: by how many of its clusters have room for `needs` replicas, then by their scores."""
+    """Score of a group: first by how many of its clusters have room for `needs` replicas, then by their scores."""
     roomy = [option for option in options if option.available >= needs]
     return len(roomy) * ROOM_UNIT + (sum(option.score for option in roomy) // len(roomy) if roomy else 0)

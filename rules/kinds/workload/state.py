@@ -1,4 +1,4 @@
-"""What is remembered of a workload and how it leaves clusters, and of the clusters that could hold it."""
+"""State of a workload and its evictions, and of the clusters that could hold it."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ class ClusterState:
     """A cluster, as the rule's cluster inventory knows it."""
 
     listed: bool = False
-    """It is in the inventory."""
+    """True if it is in the inventory."""
     gone: bool = False
-    """It was, and has been taken out."""
+    """True if it was in the inventory and has been taken out."""
     observed_at: datetime | None = None
-    """When the inventory was last heard."""
+    """Time of the newest inventory."""
     labels: Mapping[str, str] = field(default_factory=dict)
     region: str = ""
     zone: str = ""
     provider: str = ""
     available: int | None = None
-    """How many more replicas it has room for; None: not known, taken as enough."""
+    """Replicas for which it has room; None: not known, considered enough."""
     taints: tuple[Taint, ...] = ()
     """Those of the inventory, each with a time."""
     by_rule: Mapping[str, tuple[Taint, ...]] = field(default_factory=dict)
     """Those of ClusterTaint rules."""
     said_at: Mapping[str, datetime] = field(default_factory=dict)
-    """When each of these rules last said so."""
+    """Time of the newest report of each of these rules."""
     status: Health | None = None
     """None: never observed."""
     known: bool = False
@@ -44,9 +44,9 @@ class ClusterState:
     clocks: Mapping[str, Stopwatch] = field(default_factory=dict)
     """The taints that it has by its own health: key to since when."""
     failures: int = 0
-    """How often it had failed again soon after its recovery, when it last recovered."""
+    """Number of failures in a row soon after a recovery, as of its last recovery."""
     recovered_at: datetime | None = None
-    """When it last recovered."""
+    """Time of its last recovery."""
     waits_until: datetime | None = None
     """Until then it gets no copies, because it has failed again so often."""
     acute: tuple[Taint, ...] = ()
@@ -59,7 +59,7 @@ UNHEARD = ClusterState()
 
 @dataclass(frozen=True, slots=True)
 class Outage:
-    """So many clusters are bad at once that the monitoring data may be wrong."""
+    """Widespread outage: so many clusters are bad at once that the monitoring data may be wrong."""
 
     since: datetime
     whole: bool = False
@@ -73,15 +73,15 @@ class Copy:
     replicas: int | None
     """None: the kind has no replicas, or they are not known."""
     placed_at: datetime | None = None
-    """When it was last created or resized: health seen before says nothing about it."""
+    """Time at which it was last created or resized: earlier observations do not count."""
     first_status_at: datetime | None = None
     once_healthy: bool = False
     bad: Stopwatch | None = None
-    """How long it has been bad."""
+    """Stopwatch of its bad time; None: it is not bad."""
     replaces: int = 0
-    """How many bad copies in a row it replaces, itself included where it had to leave and stayed after all."""
+    """Number of bad copies in a row that it replaces, itself included where it had to leave and stayed after all."""
     returned_at: datetime | None = None
-    """When it last stayed after all, though it had been bad for long enough to leave."""
+    """Time at which it last stayed after all, though it had been bad for long enough to leave."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,9 +101,9 @@ class Relocation:
     preserved: Mapping[str, str] = field(default_factory=dict)
     """State that the new copy gets as labels."""
     surplus: bool = False
-    """It leaves because it is too many: what it was placed for has come back."""
+    """True if it leaves as surplus: the copy that it was placed for has returned."""
     replaced: int = 0
-    """How many bad copies in a row its replacement replaces."""
+    """Number of bad copies in a row that its replacement replaces."""
     planned: Mapping[str, int] = field(default_factory=dict)
     """Karmada, Directly: the placement that was written together with the eviction, for the Place that follows."""
 
@@ -133,35 +133,36 @@ class WorkloadState:
     meant: bool = True
     """False: the rule's selectors mean it no more. It is followed, in case its labels come back, and left alone."""
     listed_at: datetime | None = None
-    """When inventory last spoke of all copies together."""
+    """Time of the newest inventory of all copies together."""
     listed: Mapping[str, int] = field(default_factory=dict)
     """The copies as inventory last told them; `copies` goes on from there."""
     states: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     """Cluster to what a policy may want carried over: JSONPath to value, as it was last told."""
     copy_seen: Mapping[str, datetime] = field(default_factory=dict)
-    """When inventory last spoke of single copies."""
+    """Time of the newest inventory of single copies, by cluster."""
     copies: Mapping[str, Copy] = field(default_factory=dict)
-    """Where it is, those that leave included."""
+    """Copies by cluster, those that leave included."""
     moves: Mapping[str, Relocation] = field(default_factory=dict)
-    """Which clusters it is leaving."""
+    """Relocations by the cluster that is left."""
     evicting: tuple[str, ...] = ()
     """Karmada: which of our eviction tasks are there, as inventory last told it and actions went on from there."""
     overruled: str = ""
-    """What Karmada's scheduler has made of the last action, where that is not what was asked."""
+    """Result that Karmada's scheduler made of the last action, where it differs from what was asked; empty: it does
+    not."""
     left: Mapping[str, Departure] = field(default_factory=dict)
-    """Which clusters it has left, as long as they are blocked for it."""
+    """Departures by cluster, for as long as the cluster is blocked for the workload."""
     wanted_copies: int | None = None
-    """How many copies there were when the first of them had to leave; None: none moves, and none is too many."""
+    """Number of copies when the first of them had to leave; None: none moves, and there is no surplus."""
     wanted_replicas: int | None = None
-    """How many replicas all copies had together then."""
+    """Number of replicas of all copies together then."""
     wanted_on: tuple[str, ...] = ()
     """On which clusters they were then: by these it is known which spread constraints held."""
     wanted_sizes: Mapping[str, int] = field(default_factory=dict)
-    """How many replicas each of them had then, with what people have changed since."""
+    """Number of replicas of each copy then, with what people have changed since."""
     too_many_since: datetime | None = None
     """Since when there are more divided replicas than then, though none has to leave."""
     acted_at: datetime | None = None
-    """When an action last changed the copies: inventory from before says nothing new."""
+    """Time at which an action last changed the copies: older inventory is ignored."""
 
 
 UNLISTED = WorkloadState()

@@ -1,7 +1,7 @@
-"""How many copies a workload is to have while it moves: what flaps must not leave one more with each outage.
+"""Surplus copies of a workload that moves: without this, each outage would leave one more.
 
-When a cluster comes back before its copy is purged, that copy stays, and what was placed for it is too many. Until the
-others are seen Healthy both stay; then the newest one goes that breaks no spread constraint by leaving. One that is
+When a cluster returns before its copy is purged, that copy stays, and the one placed for it is surplus. Until the
+others are seen Healthy both stay; then the newest one leaves that breaks no spread constraint by it. A copy that is
 needed again meanwhile stays.
 """
 
@@ -13,11 +13,11 @@ from itertools import chain, combinations, islice
 from rules.core.reasons import Because
 from rules.core.values import replace
 from rules.kinds.workload.constraints import LOOKS_MAX, Limit
+from rules.kinds.workload.model import Behaviour, Failover, Policy, PurgeMode, WorkloadFailover
 from rules.kinds.workload.state import Cause, Copy, Relocation, WorkloadState
-from rules.rulefile.workload import Behaviour, Failover, Policy, PurgeMode, WorkloadFailover
 
 LimitsOf = Callable[[Collection[str], Collection[str]], Sequence[Limit]]
-"""What each constraint asks of copies that are on the first clusters now, and may be on the others."""
+"""Constraints for copies that are on the first clusters now, and may be on the others."""
 
 
 def counted(policy: Policy, state: WorkloadState, moves: Mapping[str, Relocation], *, placing: bool) -> WorkloadState:
@@ -100,7 +100,7 @@ def cause_of_surplus(policy: Policy) -> Cause | None:
 
 
 def may_return(rule: WorkloadFailover, policy: Policy, state: WorkloadState, name: str, limits: LimitsOf) -> bool:
-    """Whether a copy that is leaving can stay: not where each choice of what is then too many would break a constraint
+    """True if a copy that is leaving can stay: some choice of surplus copies leaves each constraint met
     that was met."""
     if rule.carrier != "Kubernetes" or state.wanted_copies is None:
         return True
@@ -114,10 +114,10 @@ def may_return(rule: WorkloadFailover, policy: Policy, state: WorkloadState, nam
 def needed_again(
     state: WorkloadState, pending: Collection[str], sick: Collection[str], limits: LimitsOf
 ) -> frozenset[str]:
-    """Which copies that are leaving as too many take the place of those that have to leave now, the pending ones.
+    """Surplus copies that are leaving and now take the place of the `pending` ones, which have to leave.
 
     As many as are missing, and no constraint that held may break by it. `sick`: clusters that have to be left as well.
-    What had to leave, and does not at the moment, stays where it is.
+    A copy that had to leave, and does not at the moment, stays where it is.
     """
     begun = {name for name, move in state.moves.items() if move.placed or move.surplus or move.evicted_at}
     spare = [name for name, move in state.moves.items() if move.surplus and move.evicted_at and name not in sick]
@@ -144,9 +144,9 @@ def _too_many(
 
 
 def _choices(policy: Policy, state: WorkloadState, stay: Mapping[str, Copy]) -> Iterator[Sequence[str]]:
-    """Which copies might go as too many, the newest first: so many that there are as many as there were.
+    """Choices of surplus copies, the newest first: as many as there are too many.
 
-    Divided replicas may be on more clusters than before, and on fewer: there any choice will do that leaves as many
+    Divided replicas may be on more clusters than before, and on fewer: any choice is possible that leaves as many
     replicas as there were.
     """
     over = max(len(stay) - (state.wanted_copies or 0), 0)
@@ -161,5 +161,5 @@ def _choices(policy: Policy, state: WorkloadState, stay: Mapping[str, Copy]) -> 
 
 
 def is_needed(moves: Mapping[str, Relocation]) -> bool:
-    """Whether a copy has to leave and nothing is placed for it yet."""
+    """True if a copy has to leave and nothing is placed for it yet."""
     return any(not move.placed and not move.surplus for move in moves.values())

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 
 from bus.messages import Health, Taint
-from rules.rulefile.placement import Toleration
+from rules.kinds.workload.placement import Toleration
 
 NOT_READY, UNREACHABLE = "cluster.karmada.io/not-ready", "cluster.karmada.io/unreachable"
 WindowOf = Callable[[float], timedelta]
@@ -38,7 +38,7 @@ def with_defaults(tolerations: Sequence[Toleration]) -> tuple[Toleration, ...]:
 
 
 def tolerates(toleration: Toleration, taint: Taint) -> bool:
-    """Whether this toleration is about this taint. An empty key or effect is any, an empty operator is Equal."""
+    """True if the toleration matches the taint. An empty key or effect matches any, an empty operator is Equal."""
     if toleration.effect not in ("", taint.effect) or toleration.key not in ("", taint.key):
         return False
     return toleration.operator == "Exists" or toleration.value == taint.value
@@ -89,12 +89,12 @@ def leaves_at(taints: Iterable[Taint], tolerations: Sequence[Toleration], window
 
 
 def has_to_leave(taints: Iterable[Taint], tolerations: Sequence[Toleration]) -> bool:
-    """Whether a workload has to leave a cluster with these taints, at once or in time."""
+    """True if a workload has to leave a cluster with these taints, at once or in time."""
     return leaves_at(taints, tolerations, lambda _: timedelta()) is not None
 
 
 def may_come(taints: Iterable[Taint], tolerations: Sequence[Toleration]) -> bool:
-    """Whether a new copy may be placed there. For how long something is tolerated means nothing here."""
+    """True if a new copy may be placed there. The seconds of a toleration have no meaning here."""
     return used((taint for taint in taints if taint.effect != "PreferNoSchedule"), tolerations) is not None
 
 

@@ -1,4 +1,4 @@
-"""What cannot be carried out because the cluster that is left does not answer: it waits until the cluster is back.
+"""Actions that cannot be carried out while the cluster that is left does not answer: they wait until it does.
 
 A copy on an unreachable cluster can neither be marked nor be removed. Its eviction counts as begun all the same: its
 replacement must not wait for a dead cluster, and the old copy is purged when the cluster answers, before it may serve.
@@ -14,8 +14,8 @@ from rules.core.group import OutboxEntry
 from rules.core.values import replace
 from rules.kinds.workload.eviction import evicted
 from rules.kinds.workload.inventory import clusters_of
+from rules.kinds.workload.model import WorkloadFailover
 from rules.kinds.workload.state import UNHEARD, ClusterState, Relocation, WorkloadGroup
-from rules.rulefile.workload import WorkloadFailover
 
 UNREACHABLE = "ClusterUnreachable"
 """The carrier's word for a cluster that does not answer."""
@@ -24,7 +24,8 @@ UNKNOWN = "UnknownCluster"
 GRACE_SECONDS = 600
 """For a copy that was to go first, and cannot: what Gracefully has by default."""
 WHEN_BACK = datetime.max.replace(tzinfo=UTC)
-"""Not by the clock: a purge of each of ten thousand copies, tried every five minutes, would leave no hand for more."""
+"""Time for "once it answers", no time of the clock: ten thousand purges, each tried every five minutes, would leave no
+capacity for other actions."""
 
 
 def failed(rule: WorkloadFailover, group: WorkloadGroup, action: Action, fact: Outcome, at: datetime) -> WorkloadGroup:

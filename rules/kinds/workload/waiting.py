@@ -1,4 +1,4 @@
-"""What waits: copies of unknown health, and when to look again."""
+"""Copies of unknown health that are waited for, and the time of the next decision."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def unsure(view: Inputs) -> Iterator[HoldReason]:
 
 
 def turns(view: Inputs) -> Iterator[datetime]:
-    """When bad copies change without a word: a toleration ends, though it may not count yet; a recovery is complete."""
+    """Times at which `desire` may change with no new fact: toleration ends, recovery completes."""
     application = view.policy.failover.application if view.policy.failover is not None else None
     for copy in view.state.copies.values():
         if application is None or copy.bad is None:

@@ -32,7 +32,7 @@ class AdmissionResponse:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """What one guard says: the plan of a drill shows them all."""
+    """Result of one guard, as the plan of a drill shows it."""
 
     reason: Held
     passed: bool
@@ -40,7 +40,7 @@ class Check:
 
 
 Failing = str | None
-"""Why a guard refuses; None: it does not."""
+"""Reason why a guard refuses; None: it does not."""
 
 
 def admit(request: AdmissionRequest, limits: AdmissionLimits) -> AdmissionResponse:

@@ -8,6 +8,7 @@ from rules.core.reasons import Because, Held
 from rules.core.values import replace
 from rules.kinds.zone.admission import admit
 from rules.kinds.zone.machine import BACK_FAILED, BACK_PENDING, BACK_RUNNING, NONE, IsolationEvent
+from rules.kinds.zone.model import Practice, ZoneIsolation
 from rules.kinds.zone.practice import (
     Blocked,
     RunOutcome,
@@ -23,11 +24,10 @@ from rules.kinds.zone.record import apply, begun, place_of
 from rules.kinds.zone.request import bad_zones, limits_of, request_for
 from rules.kinds.zone.state import Isolation, RefusedZoneCommand, ZoneGroup, ZoneState
 from rules.limits.windows import open_until
-from rules.rulefile.isolation import Practice, ZoneIsolation
 
 
 def next_drill(rule: ZoneIsolation, state: ZoneState, now: datetime) -> datetime | None:
-    """When the schedule changes something next: a run begins, or the one that is going on ends."""
+    """Time of the next change by the schedule: a run begins, or the current one ends; None: none."""
     if rule.practice is None:
         return None
     isolation = state.isolation
@@ -66,7 +66,8 @@ def drilled(rule: ZoneIsolation, group: ZoneGroup, state: ZoneState, now: dateti
 def _blocked(
     rule: ZoneIsolation, practice: Practice, group: ZoneGroup, state: ZoneState, zone: str, now: datetime
 ) -> tuple[Blocked | None, str]:
-    """Why no run starts now, in a word and in a sentence. Capacity is the whole admission: a drill changes nothing."""
+    """Reason why no run starts now, in a word and in a sentence. Capacity is checked with the whole admission: a drill
+    may start only where an isolation may."""
     window = next((one for one in practice.blocked_windows if open_until(one, now) is not None), None)
     alarm = stopped_by(practice, group) or next(iter(f"{bad} is bad" for bad in bad_zones(rule, group)), None)
     busy = state.isolation

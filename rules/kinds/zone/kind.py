@@ -31,15 +31,18 @@ from rules.core.interests import Interest, commanded, observed
 from rules.core.kind import RuleKind, all_of, no, no_targets, none, not_asked, nothing, unchanged, yes
 from rules.core.reasons import Because, Held
 from rules.core.values import replace
+from rules.kinds.zone import checks, zone_commands
 from rules.kinds.zone import progress as zone_time
 from rules.kinds.zone import signal_spells as zone_signals
-from rules.kinds.zone import zone_commands
+from rules.kinds.zone.model import ZoneIsolation
 from rules.kinds.zone.next_step import desire as desire
 from rules.kinds.zone.next_step import stands_for_real
 from rules.kinds.zone.plan import ANNOTATION_REMOVED
 from rules.kinds.zone.record import asked, did, updated_record
+from rules.kinds.zone.return_hints import witnesses
 from rules.kinds.zone.state import ZoneGroup, ZoneNodes, ZonesSeen, ZoneState, without_dates
-from rules.rulefile.isolation import ZoneIsolation
+from rules.kinds.zone.zone_needs import consumers, lists, needs
+from rules.rulefile.file_kind import FileKind, as_written, tolerated
 from rules.rulefile.targets import matches
 
 
@@ -75,12 +78,12 @@ def owner(rule: ZoneIsolation, _object: str) -> str:
 
 
 def covers(rule: ZoneIsolation, object_: str) -> bool:
-    """Whether the rule still matches this cluster."""
+    """True if the rule still matches this cluster."""
     return object_ == rule.object
 
 
 def keeps(group: ZoneGroup) -> bool:
-    """Whether a zone is isolated in the world: with its record the way back would be lost."""
+    """True if a zone is really isolated: without its record it could not be brought back."""
     isolation = group.state.isolation
     return isolation is not None and bool(isolation.touched or group.outbox) and not isolation.rehearsed
 
@@ -146,7 +149,7 @@ def _noted(rule: ZoneIsolation, group: ZoneGroup) -> ZoneGroup:
 
 
 def advance(rule: ZoneIsolation, group: ZoneGroup, _shared_group: ZoneGroup | None, now: datetime) -> ZoneGroup:
-    """What time and health alone change: a start, a timeout, another try, the way back."""
+    """Changes by time and health alone: a start, a timeout, another try, the return."""
     group = _noted(rule, group)
     state = zone_signals.ticked_all(rule, group, group.state, now)
     if rule.mode is Mode.OFF or (state.isolation is not None and stands_for_real(rule, state.isolation)):
@@ -288,4 +291,23 @@ KIND: RuleKind[ZoneIsolation, ZoneState] = RuleKind(
     forget=unchanged,
     as_it_counts=unchanged,
 )
-"""What the engine asks of the kind."""
+"""Registration of ZoneIsolation."""
+
+
+FILE_KIND = FileKind(
+    model=ZoneIsolation,
+    plain=as_written,
+    beside=as_written,
+    checks=checks.rule,
+    checks_together=checks.together,
+    needs=needs,
+    consumers=consumers,
+    inventory=nothing,
+    lists=lists,
+    tolerates=tolerated(needs),
+    goes_back_at_once=False,
+    hints=witnesses,
+    conflicts=nothing,
+    phrases=("isolates", "may bring back"),
+)
+"""Registration of ZoneIsolation for the loader and the hints."""

@@ -12,14 +12,14 @@ from enum import StrEnum
 
 
 class Phase(StrEnum):
-    """Which way it goes."""
+    """Direction of an isolation."""
 
     FAILOVER = "Failover"
     FAILBACK = "Failback"
 
 
 class Status(StrEnum):
-    """How far it is."""
+    """Progress of the current phase (GEP-21 status)."""
 
     PENDING = "Pending"
     IN_PROGRESS = "InProgress"
@@ -29,7 +29,7 @@ class Status(StrEnum):
 
 
 class IsolationEvent(StrEnum):
-    """What can happen to an isolation. The annotation is what asks for one: a command, or the rule."""
+    """Event of an isolation. The annotation is a request for one: a command, or the rule."""
 
     SAME_ADDED = "annotation_added_same_zone"
     REMOVED = "annotation_removed"
@@ -47,7 +47,7 @@ class IsolationEvent(StrEnum):
 
 
 class Extent(StrEnum):
-    """How much of the plan is in force in the world, as far as is known."""
+    """Part of the plan that is in force in the world, as far as is known."""
 
     NOTHING = "nothing"
     SOME = "some"
@@ -56,7 +56,7 @@ class Extent(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class IsolationState:
-    """Where an isolation is. Without a phase there is none."""
+    """Phase and status of an isolation; without a phase there is none."""
 
     phase: Phase | None = None
     status: Status | None = None
@@ -114,7 +114,7 @@ OPENING: dict[tuple[IsolationState, IsolationEvent, Extent], IsolationState] = {
     (FAILED, IsolationEvent.REMOVED, Extent.NOTHING): NONE,
     (BACK_PENDING, IsolationEvent.GUARDS_PASS, Extent.NOTHING): NONE,
 }
-"""Where what is in force in the world changes the answer."""
+"""Transitions that depend on what is in force in the world."""
 
 UNDOING: dict[tuple[IsolationState, IsolationEvent], IsolationState] = {
     (FAILED, IsolationEvent.RETRY): ABORTING,

@@ -1,4 +1,4 @@
-"""What an isolation wants now: the step that is next, or the reason why there is none."""
+"""Desired state of an isolation: its next step, or the reason why there is none."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from rules.core.values import replace
 from rules.kinds.zone import progress as zone_time
 from rules.kinds.zone.admission import SOURCES_MIN, admit, checks
 from rules.kinds.zone.machine import ABORTING, BACK_FAILED, BACK_PENDING, BACK_RUNNING, FAILED, PENDING, RUNNING
+from rules.kinds.zone.model import StepName, ZoneIsolation
 from rules.kinds.zone.plan import RETRIES_MAX, settings_for
 from rules.kinds.zone.record import next_step, next_undo, only_asked, place_of, zone_seen
 from rules.kinds.zone.request import agreed_at, bad_zones, limits_of, recovery_of, request_for
 from rules.kinds.zone.state import Isolation, ZoneGroup, ZoneState
 from rules.kinds.zone.zone_commands import ABORTED
 from rules.limits.windows import open_until
-from rules.rulefile.isolation import StepName, ZoneIsolation
 
 CONCURRENCY_KEY = "zone"
 AGAIN = timedelta(seconds=30)
 """A guard that refuses is asked again after this, also when nothing was heard."""
 REFUSAL_SHOWN = timedelta(seconds=30)
-"""How long a refused command is what the rule holds for."""
+"""Time for which the group shows a refused command as its hold."""
 STOP_CONDITIONS = (
     Held.CONTROL_PLANE_UNREACHABLE, Held.ZONES_UNKNOWN, Held.SINGLE_ZONE, Held.WIDESPREAD_FAILURE,
     Held.SINGLE_ZONE_SERVICES, Held.QUORUM_AT_RISK,
 )  # fmt: skip
-"""What stops a running isolation before its next step: a blind view, and what must never go with a zone."""
+"""Guards that stop a running isolation before its next step: missing data, and parts that must never go with a zone."""
 
 
 def stands_for_real(rule: ZoneIsolation, isolation: Isolation) -> bool:
@@ -183,9 +183,10 @@ def _failback(rule: ZoneIsolation, group: ZoneGroup, isolation: Isolation, now: 
 def _isolated(
     rule: ZoneIsolation, group: ZoneGroup, state: ZoneState, isolation: Isolation, now: datetime
 ) -> DesiredState:
-    """It is complete. Nodes that join are fenced too, and all of it is gone over about every minute.
+    """Desired state of a complete isolation: nodes that join are fenced too, and all of it is verified about every
+    minute.
 
-    One that lasts for too long is a person's business.
+    After `expirySeconds` a person has to decide.
     """
     seen = zone_seen(state, isolation.zone)
     acts: tuple[PlannedAction, ...] = ()

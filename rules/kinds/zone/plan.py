@@ -13,16 +13,16 @@ from datetime import datetime, timedelta
 from typing import Any, Literal
 
 from rules.kinds.zone.admission import Check, checks
+from rules.kinds.zone.model import Force, StepName, ZoneIsolation
 from rules.kinds.zone.question import AdmissionRequest
 from rules.kinds.zone.request import limits_of
 from rules.kinds.zone.state import ZoneNodes
-from rules.rulefile.isolation import Force, StepName, ZoneIsolation
 
 PlanMode = Literal["degraded", "dead"]
 DARK = timedelta(minutes=5)
 """A node that is NotReady for longer is drained without asking its pods. Source: machine-controller-manager."""
 FORCED_SECONDS = 600.0
-"""What taking away the rest may take after the drain's own time."""
+"""Time that deleting the remaining pods may take after the drain's own time."""
 ASKED_AGAIN_SECONDS = 300.0
 """The longest that the engine waits before it asks again, so a step may be over for so long before we know of it."""
 BATCHES = 3
@@ -34,7 +34,8 @@ RETRY_FIRST = timedelta(minutes=1)
 
 
 def mode_of(zone: ZoneNodes | None, now: datetime) -> PlanMode:
-    """Whether the control plane has lost the zone: none of its nodes healthy for more than five minutes."""
+    """Mode of the plan: "dead" if none of the zone's nodes has been healthy for more than five minutes, else
+    "degraded"."""
     if zone is None or zone.dark_since is None:
         return "degraded"
     return "dead" if now - zone.dark_since > DARK else "degraded"
@@ -51,10 +52,8 @@ def in_order(steps: Iterable[str], mode: PlanMode) -> tuple[str, ...]:
 
 
 def leaves_something(rule: ZoneIsolation, step: str) -> bool:
-    """Whether there is something to undo. Pods are not moved back (GEP-21: a non-goal), and a look leaves nothing.
-
-    A forced evacuation leaves a taint that says that the nodes are off.
-    """
+    """True if a step leaves something to undo. Pods are not moved back (GEP-21: a non-goal), and verifying leaves
+    nothing. A forced evacuation leaves a taint that says that the nodes are off."""
     if step == StepName.EVACUATE:
         return rule.force is not Force.NEVER
     return step != StepName.VERIFY
@@ -67,7 +66,7 @@ def undo_order(rule: ZoneIsolation, touched: Sequence[str]) -> tuple[str, ...]:
 
 
 def seconds_for(rule: ZoneIsolation, step: str, *, undo: bool) -> float:
-    """How long a step may take until the isolation is Failed."""
+    """Seconds that a step may take until the isolation is Failed."""
     seconds = rule.seconds_for(StepName(step))
     if undo and step == StepName.FENCE:
         return seconds + (BATCHES - 1) * rule.failback.batches.bake_seconds + ASKED_AGAIN_SECONDS
@@ -115,14 +114,14 @@ def settings_for(
 
 
 def retry_after(tries: int) -> timedelta | None:
-    """How long a failed step rests before it is tried again: 1, 2, 4, 8, 16 minutes; None: a person has to say so."""
+    """Delay before a failed step is tried again: 1, 2, 4, 8, 16 minutes; None: a person has to ask for it."""
     return RETRY_FIRST * 2 ** (tries - 1) if 1 <= tries <= RETRIES_MAX else None
 
 
 def drain_mode(
     *, not_ready_seconds: float, forced: bool, elapsed_seconds: float, timeout_seconds: float
 ) -> Literal["evict", "delete"]:
-    """Whether pods of a node are asked to go, or taken away. Source: machine-controller-manager."""
+    """Method by which pods leave a node: "evict" asks, "delete" does not. Source: machine-controller-manager."""
     if forced or not_ready_seconds > DARK.total_seconds() or elapsed_seconds > timeout_seconds:
         return "delete"
     return "evict"
@@ -140,7 +139,7 @@ class Planned:
 
 @dataclass(frozen=True, slots=True)
 class IsolationPlan:
-    """What an isolation would do, and what each guard says about it: what `reactor zone plan` shows."""
+    """Steps that an isolation would take, and the result of each guard: what `reactor zone plan` shows."""
 
     zone: str
     mode: PlanMode
@@ -152,7 +151,7 @@ class IsolationPlan:
 
     @property
     def admitted(self) -> bool:
-        """Whether it would start."""
+        """True if it would start: all guards pass."""
         return all(check.passed for check in self.guards)
 
 

@@ -13,17 +13,17 @@ from zoneinfo import ZoneInfo
 from cronsim import CronSim
 
 from bus.messages import Health
+from rules.kinds.zone.model import Practice, ZoneIsolation
 from rules.kinds.zone.state import ZoneGroup
 from rules.limits.windows import open_until
-from rules.rulefile.isolation import Practice, ZoneIsolation
 from rules.rulefile.targets import matches
 
 RUN = timedelta(minutes=30)
-"""How long a practice run of ARC lasts."""
+"""Length of a practice run of ARC."""
 
 
 class ZoneShift(StrEnum):
-    """Who has moved a zone out of the way."""
+    """Kind of zonal shift, by its cause."""
 
     BY_HAND = "ZONAL_SHIFT"
     AUTOMATIC = "ZONAL_AUTOSHIFT"
@@ -31,17 +31,17 @@ class ZoneShift(StrEnum):
 
 
 class Applied(StrEnum):
-    """What becomes of a shift when another one starts."""
+    """Effect of starting a shift: on it, and on the one in effect."""
 
     APPLIED = "APPLIED"
     NOT_APPLIED = "NOT_APPLIED"
-    """It stays, and takes effect when the other one is over."""
+    """It is kept, and takes effect when the other one is over."""
     INTERRUPTED = "INTERRUPTED"
     REFUSED = "REFUSED"
 
 
 class Blocked(StrEnum):
-    """Why a practice run does not start."""
+    """Reason why a practice run does not start."""
 
     IN_BLOCKED_WINDOWS = "PracticeInBlockedWindows"
     BLOCKING_ALARMS = "PracticeBlockingAlarmsRed"
@@ -76,7 +76,7 @@ def precedence(active: ZoneShift | None, start: ZoneShift) -> tuple[Applied, App
 def practice_start(
     *, window_blocked: bool, blocking_alarm: bool, active: ZoneShift | None, capacity: bool
 ) -> Blocked | None:
-    """Why a practice run must not start now; None: it may. The first that holds is the answer."""
+    """Reason why a practice run must not start now; None: it may. The first that applies is given."""
     if window_blocked:
         return Blocked.IN_BLOCKED_WINDOWS
     if blocking_alarm:
@@ -96,19 +96,19 @@ def practice_outcome(ran: timedelta, *, outcome_alarm: bool, interrupted: bool, 
 
 
 def run_at(practice: Practice, now: datetime) -> datetime | None:
-    """When the run that should be going on now began; None: there is none."""
+    """Start of the run that should be in progress now; None: there is none."""
     end = open_until(practice, now)
     return end - timedelta(seconds=practice.duration_seconds) if end is not None else None
 
 
 def next_run(practice: Practice, now: datetime) -> datetime | None:
-    """When the next run begins; None: never again (the 30th of February)."""
+    """Start of the next run; None: there is none (the 30th of February)."""
     begin = next(CronSim(practice.cron, now.astimezone(ZoneInfo(practice.timezone))), None)
     return begin.astimezone(UTC) if begin is not None else None
 
 
 def turn_of(rule: ZoneIsolation, practice: Practice, begin: datetime) -> str:
-    """Whose turn it is: the zones in their order, one a week, so that a restart changes nothing."""
+    """Zone whose turn it is: the zones in their order, one a week, so that a restart changes nothing."""
     zones: Sequence[str] = practice.zones or [zone.name for zone in rule.zones]
     return zones[begin.toordinal() // 7 % len(zones)]
 

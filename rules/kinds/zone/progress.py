@@ -1,4 +1,4 @@
-"""What happens to an isolation by itself: a start, timeouts, tries, the way back, drills. Each at its own moment."""
+"""Changes of an isolation with time: a start, timeouts, tries, the return, drills. Each at its own moment."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ from rules.kinds.zone.machine import (
     Extent,
     IsolationEvent,
 )
+from rules.kinds.zone.model import OnExpiry, ZoneIsolation
 from rules.kinds.zone.plan import retry_after, seconds_for
 from rules.kinds.zone.question import AdmissionRequest
 from rules.kinds.zone.record import (
@@ -41,16 +42,15 @@ from rules.kinds.zone.request import agreed_at, bad_zones, counting, dissent_on,
 from rules.kinds.zone.state import Isolation, ZoneGroup, ZoneState
 from rules.kinds.zone.zone_commands import over
 from rules.limits.backoff import FAILURES_MAX
-from rules.rulefile.isolation import OnExpiry, ZoneIsolation
 
 PENDING_MAX = timedelta(minutes=15)
-"""How long a start that a person has asked for waits for its guards."""
+"""Time for which a start that a person has asked for waits for its guards."""
 ROUNDS_MAX = 100
 
 
 @dataclass(frozen=True, slots=True)
 class Timer:
-    """What happens to the record at a moment, if nothing else does before."""
+    """Change of the record at a moment, if nothing else changes it before."""
 
     at: datetime
     event: IsolationEvent
@@ -74,7 +74,7 @@ def passed(rule: ZoneIsolation, group: ZoneGroup, state: ZoneState, now: datetim
 
 
 def next_moment(rule: ZoneIsolation, group: ZoneGroup, state: ZoneState, now: datetime) -> datetime | None:
-    """When time alone changes something next."""
+    """Next time at which time alone changes something; None: none."""
     running = () if _stopped(group, state.isolation) else timers(rule, group, state)
     moments = [timer.at for timer in running if timer.at > now]
     if state.isolation is not None and state.isolation.asked_at is None:
@@ -89,7 +89,7 @@ def next_moment(rule: ZoneIsolation, group: ZoneGroup, state: ZoneState, now: da
 
 
 def _stopped(group: ZoneGroup, isolation: Isolation | None) -> bool:
-    """Whether a pause stops all clocks. It does not stop the way back that a person has asked for."""
+    """True if a pause stops all clocks. It does not stop a return that a person has asked for."""
     return group.paused is not None and not (isolation is not None and isolation.back_by)
 
 
@@ -209,13 +209,13 @@ def _returned(rule: ZoneIsolation, group: ZoneGroup, state: ZoneState, now: date
 
 
 def _is_well(rule: ZoneIsolation, group: ZoneGroup, isolation: Isolation) -> bool:
-    """Whether the signals say now that the zone is healthy, for however short a time."""
+    """True if the signals report the zone Healthy now, for however short a time."""
     member = group.members.get(rule.target(isolation.zone))
     return member is not None and member.status is Health.HEALTHY
 
 
 def _died(rule: ZoneIsolation, group: ZoneGroup, isolation: Isolation, now: datetime) -> bool:
-    """Whether a zone that is on its way back, or only drilled, is bad in earnest. It is no other zone's turn then."""
+    """True if a zone that is on its way back, or only drilled, is really bad. It is no other zone's turn then."""
     coming_back = place_of(isolation) in (BACK_RUNNING, BACK_FAILED)
     drilled_only = isolation.practice and place_of(isolation) in (RUNNING, ISOLATED)
     if not (coming_back or drilled_only) or isolation.zone not in bad_zones(rule, group):

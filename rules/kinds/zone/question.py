@@ -17,11 +17,11 @@ class Nodes:
 
 @dataclass(frozen=True, slots=True)
 class AdmissionLimits:
-    """How much must be left. The defaults are those of the rule."""
+    """Limits of an admission. The defaults are those of the rule."""
 
     toleration: timedelta = timedelta(seconds=300)
     toleration_seconds: float = 300
-    """As the rule says it: `toleration` is longer by what clocks may differ."""
+    """Toleration as the rule has it; `toleration` is longer by the clock skew."""
     cooldown: timedelta = timedelta(seconds=1800)
     expired_lease_fraction: float = 0.6
     """dependency-watchdog's: from here on it is rather the watcher that has lost sight."""
@@ -43,16 +43,16 @@ class AdmissionRequest:
     in_progress: str | None = None
     """The zone that another operation is about."""
     maintenance: str = ""
-    """Who maintains the cluster; empty: no person does."""
+    """Person or tool that maintains the cluster; empty: no maintenance."""
     since_last_ended: timedelta | None = None
     """Since the last isolation of the cluster was over; None: there was none."""
     paused: str = ""
-    """Who has paused the rule, and why."""
+    """Person who has paused the rule, and why; empty: not paused."""
     api_reachable: bool = True
     expired_elsewhere: float = 0.0
     """Share of the expired leases in the other zones."""
     expired_what: str = "leases elsewhere have expired"
-    """What that share is of, in words."""
+    """Description of that share for people."""
     bad_elsewhere: tuple[str, ...] = ()
     """Other zones that are bad or Unknown, in words."""
     seconds_bad: float = 0.0

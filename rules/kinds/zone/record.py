@@ -22,22 +22,22 @@ from rules.kinds.zone.machine import (
     Status,
     move,
 )
+from rules.kinds.zone.model import StepName, ZoneIsolation
 from rules.kinds.zone.plan import in_order, leaves_something, mode_of, undo_order
 from rules.kinds.zone.state import Isolation, ZoneNodes, ZoneReturn, ZoneState
 from rules.limits.backoff import failures_with
-from rules.rulefile.isolation import StepName, ZoneIsolation
 
 FIRST_LOOK = timedelta(minutes=1)
 """After the isolation is complete. All later looks are the same action, which is never done and asked for again."""
 
 
 def place_of(isolation: Isolation | None) -> IsolationState:
-    """Where it is."""
+    """Phase and status of an isolation; NONE without one."""
     return NONE if isolation is None else IsolationState(Phase(isolation.phase), Status(isolation.status))
 
 
 def standing(rule: ZoneIsolation, isolation: Isolation) -> Extent:
-    """How much of it may be in the world. What leaves nothing to undo does not count."""
+    """Part of the isolation that may be in force. Steps that leave nothing to undo do not count."""
     if not any(leaves_something(rule, step) for step in isolation.touched):
         return Extent.NOTHING
     return Extent.ALL if set(isolation.steps) <= set(isolation.done) else Extent.SOME
@@ -49,8 +49,7 @@ def next_step(isolation: Isolation) -> str | None:
 
 
 def only_asked(isolation: Isolation) -> bool:
-    """Whether the rule itself has asked for a step, and none is done: what is asked for is right only while the zone is
-    bad."""
+    """True if the rule itself has asked for a step, and none is done: it is right only while the zone is bad."""
     return isolation.phase == "Failover" and not (isolation.done or isolation.by or isolation.practice)
 
 
@@ -79,7 +78,7 @@ def begun(
 
 
 def failures_of(rule: ZoneIsolation, state: ZoneState, zone: str, at: datetime) -> int:
-    """How often a zone that fails at this moment has failed again soon after its return."""
+    """Number of failures in a row soon after a return, of a zone that fails at `at`."""
     last = state.returns.get(zone)
     return failures_with(rule.failback.backoff, last.failures, last.at, at) if last is not None else 0
 
@@ -211,5 +210,5 @@ def did(rule: ZoneIsolation, state: ZoneState, step: str, at: datetime, *, undo:
 
 
 def _without(rule: ZoneIsolation, done: tuple[str, ...], step: str) -> tuple[str, ...]:
-    """What is still surely done when this is being undone: pods come back, and what was verified is so no longer."""
+    """Steps that are surely done while this one is undone: pods return, and what was verified no longer is."""
     return tuple(one for one in done if one != step and leaves_something(rule, one))

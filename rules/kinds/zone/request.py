@@ -1,4 +1,4 @@
-"""What a group knows, as the question whether a zone may be taken out of service, and whether it may come back."""
+"""Admission request from a group's state: may a zone be isolated, and may it return."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from bus.messages import Health
 from rules.core.group import Member
 from rules.core.timers import runs
 from rules.kinds.zone.admission import SOURCES_MIN
+from rules.kinds.zone.model import ZoneIsolation
 from rules.kinds.zone.question import AdmissionLimits, AdmissionRequest, Nodes, expired_share
 from rules.kinds.zone.state import Isolation, ZoneGroup, ZonesSeen, ZoneState
 from rules.limits.backoff import BASE_SECONDS, longer, times
-from rules.rulefile.isolation import ZoneIsolation
 from rules.rulefile.model import UnknownAs
 
 
@@ -40,7 +40,7 @@ def bad_zones(rule: ZoneIsolation, group: ZoneGroup) -> list[str]:
 
 
 def is_bad(rule: ZoneIsolation, status: Health) -> bool:
-    """Whether this counts as bad for the rule."""
+    """True if this status counts as bad for the rule."""
     return status is Health.UNHEALTHY or (status is Health.UNKNOWN and rule.treat_unknown_as is UnknownAs.UNHEALTHY)
 
 
@@ -135,7 +135,7 @@ def agreed_at(rule: ZoneIsolation, state: ZoneState, zone: str) -> Mapping[str, 
 
 
 def counting(names: tuple[str, ...] | None, member: Member | None) -> Mapping[str, Health]:
-    """What the signals of these names say; None: all."""
+    """Health by signal, of the signals with these names; None: of all."""
     if member is None:
         return {}
     return {name: one.status for name, one in member.signals.items() if names is None or name in names}
@@ -153,16 +153,17 @@ def _only_there(seen: ZonesSeen | None, zone: str, allowed: tuple[str, ...]) -> 
 
 @dataclass(frozen=True, slots=True)
 class Recovery:
-    """Whether a zone is proven healthy."""
+    """Answer to the question whether a zone is proven healthy."""
 
     proven: bool
     detail: str
     at: datetime | None = None
-    """When it will be, if nothing changes."""
+    """Time at which it will be proven, if nothing changes; None: not known."""
     since: datetime | None = None
     """Since when it is."""
     backs_off: bool = False
-    """It has been healthy for recoverySeconds, and waits because it has failed again soon after its return."""
+    """True if it has been healthy for recoverySeconds, and waits for its backoff after failures soon after
+    its return."""
 
 
 def recovery_of(rule: ZoneIsolation, group: ZoneGroup, isolation: Isolation, now: datetime) -> Recovery:
@@ -187,7 +188,7 @@ def recovery_of(rule: ZoneIsolation, group: ZoneGroup, isolation: Isolation, now
 
 
 def wait_of(rule: ZoneIsolation, failures: int) -> timedelta:
-    """How long a zone that has failed again so often has to be healthy before it comes back by itself."""
+    """Time for which a zone with this number of failures has to be healthy before it returns by itself."""
     if not failures or not rule.backs_off:
         return rule.window(rule.recovery_seconds)
     seconds = rule.recovery_seconds
@@ -195,7 +196,7 @@ def wait_of(rule: ZoneIsolation, failures: int) -> timedelta:
 
 
 def dissent_on(rule: ZoneIsolation, member: Member, least: int = SOURCES_MIN) -> str | None:
-    """Why the signals do not prove that a zone is healthy now; None: they do."""
+    """Reason why the signals do not prove that a zone is healthy now; None: they do."""
     names = rule.failback.signals
     said = counting(names or rule.signals, member)
     if names is not None and (missing := [name for name in names if name not in said]):

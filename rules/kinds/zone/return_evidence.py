@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from rules.kinds.zone.admission import SOURCES_MIN
+from rules.kinds.zone.model import NoNetwork, StepName, ZoneIsolation
 from rules.kinds.zone.request import counting
 from rules.kinds.zone.state import ZoneGroup
-from rules.rulefile.isolation import NoNetwork, StepName, ZoneIsolation
 
 FORCE = "reactor zone failback --force"
 

@@ -1,4 +1,5 @@
-"""How long each signal has called a zone bad: two have to agree for the whole toleration, not one for a blip of it.
+"""Time for which each signal has called a zone bad: two have to agree for the whole toleration, not one for a blip of
+it.
 
 A signal without a recent observation waits, as windows do, and begins again where its source has not seen the zone bad
 all the time; one that says Healthy begins again.
@@ -13,9 +14,9 @@ from bus.messages import Health
 from rules.core.group import Member
 from rules.core.timers import NO_TIME, Stopwatch, advanced, runs
 from rules.core.values import replace
+from rules.kinds.zone.model import ZoneIsolation
 from rules.kinds.zone.request import counting, is_bad
 from rules.kinds.zone.state import ZoneGroup, ZoneState
-from rules.rulefile.isolation import ZoneIsolation
 from rules.rulefile.model import UnknownAs
 
 

@@ -1,4 +1,4 @@
-"""What is remembered of the zones of one cluster."""
+"""State of the zones of one cluster."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ class Isolation:
     phase: Literal["Failover", "Failback"]
     status: Literal["Pending", "InProgress", "Aborting", "Done", "Failed"]
     because: str
-    """Why it was started."""
+    """Reason for its start."""
     began_at: datetime
     since: datetime
-    """When it came into this status, or to this step."""
+    """Start of this status, or of the current step."""
     by: str = ""
-    """Who asked for it; empty: the rule itself."""
+    """Person who asked for it; empty: the rule itself."""
     reason: str = ""
     force: bool = False
     allowed: tuple[str, ...] = ()
@@ -65,13 +65,13 @@ class Isolation:
     touched: tuple[str, ...] = ()
     """Steps that may be done, if only in part: whatever was begun and has not been undone."""
     asked_at: datetime | None = None
-    """When the current step was asked for; None: not yet."""
+    """Time at which the current step was asked for; None: not yet."""
     tries: int = 0
-    """How often the current step was tried and not done in time."""
+    """Number of tries of the current step that were not done in time."""
     trouble: str = ""
-    """What the carrier last said of the current step: not done yet, and why."""
+    """Newest message of the carrier about the current step: not done yet, and why."""
     failure: str = ""
-    """What was not done: while it is Failed, and while it is tried again by itself."""
+    """Failure of a step: while it is Failed, and while it is tried again by itself."""
     undoing: bool = False
     """Failed while it was being aborted."""
     rehearsed: bool = False
@@ -81,14 +81,14 @@ class Isolation:
     look_at: datetime | None = None
     """Done: from when on it is gone over for what has come late, again and again; None: it is not."""
     back_by: str = ""
-    """Who asked for it back; empty: the rule itself."""
+    """Person who asked for its return; empty: the rule itself."""
     waived: str = ""
-    """Why the way back needs no proof that the zone is healthy; empty: it does."""
+    """Reason why the return needs no proof that the zone is healthy; empty: it does."""
     zone_id: str = ""
     """The provider's id and the traffic targets of the zone, in case it is taken out of the rule meanwhile."""
     targets: tuple[str, ...] = ()
     failures: int = 0
-    """How often the zone had failed again soon after its return, with this time."""
+    """Number of failures of the zone soon after a return, this one included."""
     recovered_since: datetime | None = None
     """failback.signals: since when they all call it healthy."""
     witnessed: bool = False
@@ -111,7 +111,7 @@ class ZoneReturn:
 
     at: datetime
     failures: int
-    """How often it had failed again by then."""
+    """Number of failures soon after a return by then."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,10 +121,10 @@ class ZoneState:
     seen: ZonesSeen | None = None
     isolation: Isolation | None = None
     ended_at: datetime | None = None
-    """When the last isolation was over: undone, aborted, or never begun."""
+    """Time at which the last isolation ended: undone, aborted, or never begun."""
     refused: RefusedZoneCommand | None = None
     commanded_at: datetime | None = None
-    """When the newest command was given."""
+    """Time of the newest command."""
     commands: tuple[str, ...] = ()
     """The last commands, by which one that comes twice is known."""
     practised_at: datetime | None = None

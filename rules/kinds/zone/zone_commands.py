@@ -1,4 +1,5 @@
-"""What people ask of an isolation: isolate, fail back, retry. What cannot be followed is refused with a reason."""
+"""Commands of people to an isolation: isolate, fail back, retry. One that cannot be followed is refused
+with a reason."""
 
 from __future__ import annotations
 
@@ -9,15 +10,15 @@ from bus.messages import FailbackZone, IsolateZone, RetryZone
 from rules.core.reasons import Because, Held
 from rules.core.values import replace
 from rules.kinds.zone.machine import ABORTING, BACK_FAILED, FAILED, ISOLATED, PENDING, RUNNING, Extent, IsolationEvent
+from rules.kinds.zone.model import ZoneIsolation
 from rules.kinds.zone.record import apply, begun, place_of, promote_drill, standing, updated_record
 from rules.kinds.zone.state import Isolation, RefusedZoneCommand, ZoneState
-from rules.rulefile.isolation import ZoneIsolation
 
 ZoneCommand = IsolateZone | FailbackZone | RetryZone
 ABORTED = "aborted"
 """The way back of an isolation that was never finished needs no proof."""
 COMMANDS_MAX = 16
-"""How many commands are known again: a bus may say everything twice."""
+"""Number of commands that are recognised when repeated: a bus may deliver everything twice."""
 
 
 def follow(rule: ZoneIsolation, state: ZoneState, fact: ZoneCommand, now: datetime) -> ZoneState:
@@ -58,7 +59,7 @@ def _unknown_zone(rule: ZoneIsolation, name: str) -> str:
 
 
 def over(rule: ZoneIsolation, isolation: Isolation) -> bool:
-    """Whether a record blocks nothing: its start was refused for too long, and nothing was touched."""
+    """True if a record blocks nothing: its start was refused for too long, and nothing was touched."""
     return place_of(isolation) == FAILED and standing(rule, isolation) is Extent.NOTHING
 
 
@@ -81,6 +82,9 @@ def _isolate(rule: ZoneIsolation, state: ZoneState, fact: IsolateZone, now: date
     if place_of(isolation) == PENDING:
         # It has not passed the guards yet; a second word may carry more than the first (force, services named).
         return replace(state, isolation=replace(isolation, because=Because.COMMANDED, since=now, **asked))
+    if place_of(isolation) in (RUNNING, ISOLATED):
+        # It is on its way out, or out. If the rule did that, it is a person's from now on: it stays until one opens it.
+        return state if isolation.by else updated_record(state, by=fact.who, reason=fact.reason)
     return apply(
         rule, state, IsolationEvent.SAME_ADDED, now, because=Because.COMMANDED.value, back_by="", waived="", **asked
     )

@@ -1,4 +1,4 @@
-"""What a backtest says: numbers for each rule, its timeline, and as JSON with keys that scripts may rely on."""
+"""Report of a backtest: numbers for each rule, its timeline, and as JSON with keys that scripts may rely on."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def false_within(rules: Iterable[Rule]) -> dict[str, float]:
 
 @dataclass(frozen=True, slots=True)
 class Numbers:
-    """What can be counted of one rule, or of several together."""
+    """Counts and times of one rule, or of several together."""
 
     failovers: int
     false_failovers: int
@@ -44,7 +44,7 @@ class Numbers:
     notifications: int = 0
     """Words of Notification rules to people: none of them is a failover."""
     approvals: int = 0
-    """How often a person would have been asked."""
+    """Number of times that a person would have been asked to approve."""
     bad_served_seconds: float = 0.0
     """The time for which targets were bad and kept their traffic: until the action, or until the bad time ended."""
 

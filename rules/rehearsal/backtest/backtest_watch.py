@@ -15,6 +15,7 @@ from rules.engine.groups import GroupStore
 from rules.engine.routing import Routing
 from rules.engine.subscriptions import RuleObject
 from rules.kinds.traffic.backends import service_target
+from rules.kinds.traffic.model import TrafficFailover
 from rules.kinds.traffic.route_interests import named_ref
 from rules.rehearsal.backtest.rule_story import (
     COLUMNS,
@@ -30,14 +31,14 @@ from rules.rehearsal.backtest.rule_story import (
     Wait,
 )
 from rules.rehearsal.simulation import Emitted, second
-from rules.rulefile.model import Rule, TrafficFailover
+from rules.rulefile.model import Rule
 
 _COLUMN = {Health.HEALTHY: HEALTHY, Health.UNKNOWN: UNKNOWN, Health.UNHEALTHY: UNHEALTHY}
 
 
 @dataclass(slots=True)
 class _Seen:
-    """What was last known of a member."""
+    """Last known health of a member, and the actions that it led to."""
 
     lane: Lane
     since: float
@@ -169,7 +170,7 @@ class BacktestWatch:
 
 
 def primary_target(rule: Rule) -> str | None:
-    """Whose health decides whether a rule acts; None: it reads that from its route."""
+    """Target whose health decides whether a rule acts; None: the rule reads that from its route."""
     if not isinstance(rule, TrafficFailover) or (ref := named_ref(rule)) is None or not rule.backends:
         return None
     first = next((one for one in rule.backends if one.service == rule.primary), rule.backends[0])
@@ -177,7 +178,8 @@ def primary_target(rule: Rule) -> str | None:
 
 
 def _home(rule: Rule, action: Action, seen: _Seen | None) -> bool:
-    """Whether the action leads to the healthy state: only the primary has weight, or the target is taken as good."""
+    """True if the action leads to the healthy state: only the primary has weight, or the target is settled
+    as healthy."""
     if not isinstance(action, SetWeights) or not isinstance(rule, TrafficFailover):
         return seen is None or not seen.settled_bad
     primary = rule.primary or next(iter(action.weights), None)

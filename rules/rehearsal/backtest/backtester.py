@@ -12,13 +12,14 @@ from itertools import chain, groupby
 
 from bus.messages import Fact, Mode
 from rules.engine.routing import Routing
+from rules.kinds.traffic import return_checks
+from rules.kinds.traffic.model import TrafficFailover
 from rules.limits.limiters import limits_of
 from rules.loader import RuleSet
 from rules.rehearsal.backtest.backtest_watch import BacktestWatch, Recorder
 from rules.rehearsal.backtest.rule_story import Played
 from rules.rehearsal.simulation import Emitted, Simulator, assumed_routes, at
-from rules.rulefile.checks import traffic_checks
-from rules.rulefile.model import Rule, TrafficFailover
+from rules.rulefile.model import Rule
 
 Past = Callable[[], Iterable[tuple[float, Fact]]]
 """Gives the facts from the beginning, sorted by second, each time that it is called."""
@@ -63,7 +64,7 @@ def backtest(rules: RuleSet, past: Iterable[tuple[float, Fact]], *, first: float
 
 
 def asks_people(rule: Rule, rules: RuleSet) -> bool:
-    """Whether a rule asks for a yes before it begins something."""
+    """True if the rule asks a person to approve before it begins something."""
     guarded = any(guards.approval is not None for guards in limits_of(rule, rules.guards).own)
     return rule.mode is Mode.APPROVE or (guarded and rule.mode is Mode.ENFORCE)
 
@@ -84,7 +85,7 @@ def _unasked(rule: Rule) -> Rule:
 
 def blind(rule: Rule, rules: RuleSet) -> Mapping[str, str]:
     """Give the signals of a rule that need the traffic which it moves, and why."""
-    return traffic_checks.blind_signals(rule, rules.sources) if isinstance(rule, TrafficFailover) else {}
+    return return_checks.blind_signals(rule, rules.sources) if isinstance(rule, TrafficFailover) else {}
 
 
 def said_of(

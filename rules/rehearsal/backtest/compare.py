@@ -27,12 +27,12 @@ class Pair:
 
     @property
     def moved_seconds(self) -> float | None:
-        """How much later B acts; negative: earlier. None: only one of them does."""
+        """Seconds by which B acts later than A; negative: earlier. None: only one of them does."""
         return None if self.a is None or self.b is None else self.b.at - self.a.at
 
     @property
     def same(self) -> bool:
-        """Whether both do it at the same moment."""
+        """True if both act at the same moment, but for rounding (`CLOSE`)."""
         return self.moved_seconds is not None and abs(self.moved_seconds) <= CLOSE
 
 

@@ -1,4 +1,4 @@
-"""Which rules a backtest can play whole: Prometheus has what was observed, and nothing of any inventory."""
+"""Rules that a backtest can replay completely: Prometheus has observations, and no inventory."""
 
 from __future__ import annotations
 
@@ -7,5 +7,5 @@ from rules.rulefile.model import Rule
 
 
 def needs_no_inventory(rule: Rule) -> bool:
-    """Whether only observations and commands concern the rule, as its kind says: nothing has to be listed for it."""
+    """True if only observations and commands concern the rule, so that it needs no inventory."""
     return all(one.facts[0] in ("Observation", "Rule") for one in kind_of(rule).interests(rule))

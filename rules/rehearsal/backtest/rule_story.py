@@ -1,4 +1,4 @@
-"""What a backtest remembers of each rule: a few numbers for each thing that happened, however long the past was."""
+"""Timeline of each rule in a backtest: a few numbers for each event, however long the range is."""
 
 from __future__ import annotations
 
@@ -9,34 +9,34 @@ from enum import StrEnum
 
 from bus.messages import Action, SetWeights
 from rules.core.reasons import Because
-from rules.rulefile.failback_policy import FailbackMode
-from rules.rulefile.model import Rule, TrafficFailover
+from rules.kinds.traffic.failback_policy import FailbackMode
+from rules.kinds.traffic.model import TrafficFailover
+from rules.rulefile.model import Rule
 
 COLUMNS = 1000
-"""How finely a target's health is kept for the picture where it changed too often: in this many parts of the range,
-each with its worst."""
+"""Number of columns into which the range is divided where a target's health changed too often: each has its worst."""
 CHANGES_MAX = 1000
-"""How many changes of a target's health are kept with their exact moments, the first ones: a picture of them is no
-larger than one of the columns."""
+"""Largest number of changes of a target's health that are kept with exact times, the first ones: they take no more room
+in a picture than the columns."""
 MARKS_MAX = 100_000
-"""How many actions, holds and flaps are kept one by one. What comes after is counted only."""
+"""Largest number of actions, holds and flaps that are kept one by one. Later ones are only counted."""
 
 UNHEARD, HEALTHY, UNKNOWN, UNHEALTHY = range(4)
-"""What a column holds, better before worse."""
+"""Values of a column, better before worse."""
 
 
 _UNASKED = (Because.RETURNING, Because.DRIFT, Because.TRIAL_FAILED)
 
 
 class Move(StrEnum):
-    """Where an action leads."""
+    """Direction of an action."""
 
     AWAY = "Away"
-    """It leaves the healthy state: a failover, or bad news."""
+    """Leaves the healthy state: a failover, or a notification that a target is bad."""
     HOME = "Home"
-    """It comes back to it."""
+    """Returns to the healthy state."""
     BETWEEN = "Between"
-    """It stays on the same side: other secondaries, a step of a gradual return, another writer's write undone."""
+    """Stays on the same side: other secondaries, a step of a gradual return, another writer's write undone."""
 
 
 @dataclass(slots=True)
@@ -52,15 +52,15 @@ class Act:
     """The target whose bad time led to it; None: no single one."""
     bad_since: float | None = None
     recovered_at: float | None = None
-    """When that target was next Healthy; None: not within the range."""
+    """Second in which that target was next Healthy; None: not within the range."""
 
     @property
     def reaction_seconds(self) -> float | None:
-        """How long the target had been bad."""
+        """Seconds for which the target had been bad; None: no single target led to the action."""
         return None if self.bad_since is None else self.at - self.bad_since
 
     def false(self, within_seconds: float) -> bool:
-        """Whether the target recovered so soon that it would have been better to wait."""
+        """True if it moved away and the target recovered within `within_seconds`: waiting would have been better."""
         return (
             self.move is Move.AWAY and self.recovered_at is not None and self.recovered_at - self.at <= within_seconds
         )
@@ -95,9 +95,9 @@ class Lane:
     target: str
     columns: bytearray = field(default_factory=lambda: bytearray(COLUMNS))
     starts: array[float] = field(default_factory=lambda: array("d"))
-    """When its health changed; CHANGES_MAX at most."""
+    """Seconds in which its health changed; CHANGES_MAX at most."""
     states: bytearray = field(default_factory=bytearray)
-    """What it changed to each time."""
+    """Health after each change: a value of a column."""
     exact_until: float | None = None
     """From here on only the columns tell; None: nothing was left out."""
     bad_seconds: float = 0.0
@@ -128,7 +128,7 @@ class RuleTimeline:
     """Signals that know nothing of a backend without traffic, and why: what they say of the time in which the rule
     would have moved it away was read with all the traffic."""
     asks_people: bool = False
-    """It asks people before it begins something."""
+    """True if it asks a person to approve before it begins something."""
     acts: list[Act] = field(default_factory=list)
     waits: list[Wait] = field(default_factory=list)
     flaps: list[ToleratedOutage] = field(default_factory=list)
@@ -137,15 +137,15 @@ class RuleTimeline:
     lanes: dict[tuple[str, str], Lane] = field(default_factory=dict)
     """By object and target."""
     left_out: int = 0
-    """How many marks were too many to keep."""
+    """Number of marks beyond MARKS_MAX, which are not kept."""
 
     def asks(self, act: Act) -> bool:
-        """Whether a person would have been asked first: for what begins something, and is no step back to safety."""
+        """True if a person would have been asked first: the act begins something, and is no step back to safety."""
         return self.asks_people and act.move is not Move.HOME and act.action.because not in _UNASKED
 
     @property
     def is_tried(self) -> bool:
-        """Whether traffic comes back by a trial."""
+        """True if traffic returns by a trial."""
         return isinstance(self.rule, TrafficFailover) and self.rule.failback.mode is FailbackMode.TRIAL
 
     @property
@@ -154,7 +154,7 @@ class RuleTimeline:
         return sum(until - since for _, since, until in self.away)
 
     def room(self) -> bool:
-        """Whether one more mark is kept; counts it where it is not."""
+        """True if one more mark can be kept; otherwise counts it in `left_out`."""
         if len(self.acts) + len(self.waits) + len(self.flaps) < MARKS_MAX:
             return True
         self.left_out += 1
@@ -173,7 +173,7 @@ class Played:
 
 
 def effect(action: Action) -> tuple[str, str, str, str]:
-    """What an action does, without when and why: two versions of a rule that do this do the same."""
+    """Effect of an action, without its reason and time: two versions of a rule with equal effects do the same."""
     if isinstance(action, SetWeights):
         what = ",".join(f"{service}={weight}" for service, weight in sorted(action.weights.items()))
     else:

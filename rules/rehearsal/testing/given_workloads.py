@@ -1,4 +1,4 @@
-"""What a rule test may say of clusters and workloads, in the words of histories."""
+"""Clusters and workloads in a rule test, with the keys of histories."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Annotated
 from pydantic import Field, StringConstraints
 
 from bus.messages import Cluster, Taint, Workload
+from rules.kinds.cluster_taint.model import NewTaint
 from rules.rehearsal.simulation import at
 from rules.rulefile.fields import ClusterName, KubeName, Model
-from rules.rulefile.workload import NewTaint
 
 Text = Annotated[str, StringConstraints(max_length=253)]
 Count = Annotated[int, Field(ge=0, le=1_000_000)]
@@ -28,13 +28,13 @@ class ClusterGiven(Model):
     provider: Text = ""
     """For spreadByField."""
     available_replicas: Count | None = None
-    """How many more it has room for; none: not known, taken as enough."""
+    """Replicas for which it has room; without it: not known, considered enough."""
     taints: tuple[NewTaint, ...] = ()
     """From this second on."""
     exists: bool = True
 
     def fact(self, second: float) -> Cluster:
-        """What the rules get of it."""
+        """Inventory of the cluster at this second."""
         taints = tuple(Taint(key=one.key, value=one.value, effect=one.effect) for one in self.taints)
         return Cluster(
             name=self.name, labels=dict(self.labels), region=self.region, zone=self.zone, provider=self.provider,
@@ -56,11 +56,11 @@ class WorkloadGiven(Model):
     replicas: Count | None = None
     """Wanted in all."""
     clusters: Mapping[ClusterName, Count] = {}
-    """Where its copies are, and how large."""
+    """Replicas of its copies, by cluster."""
     exists: bool = True
 
     def fact(self, second: float) -> Workload:
-        """What the rules get of it."""
+        """Inventory of the workload at this second."""
         fact = Workload(
             namespace=self.namespace, kind=self.kind, name=self.name, uid=self.uid, labels=dict(self.labels),
             replicas=self.replicas, clusters=dict(self.clusters), exists=self.exists, observed_at=at(second),

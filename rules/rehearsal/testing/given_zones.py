@@ -1,4 +1,4 @@
-"""What a rule test may say of zones and of people: the state of zones, and commands, in the words of histories."""
+"""Zones and commands in a rule test, with the keys of histories."""
 
 from __future__ import annotations
 
@@ -48,10 +48,10 @@ class ZonesGiven(Model):
     leases_expired: Mapping[Text, Annotated[float, Field(ge=0, le=1)]] = {}
     api_reachable: bool = True
     maintenance: Annotated[str, StringConstraints(max_length=1024)] = ""
-    """Who maintains the cluster: no zone is isolated meanwhile."""
+    """Person or tool that maintains the cluster: no zone is isolated meanwhile. Empty: no maintenance."""
 
     def fact(self, second: float) -> Zones:
-        """What the rules get of it."""
+        """Inventory of the zones at this second."""
         zones = {
             name: ZoneInventory(nodes=one.nodes, healthy_nodes=one.healthy_nodes) for name, one in self.zones.items()
         }
@@ -112,7 +112,7 @@ class OfTraffic(Said):
     """A command about the traffic of a rule."""
 
     object: Annotated[str, StringConstraints(min_length=1, max_length=1100)] | None = None
-    """Which route; all of the rule by default."""
+    """The route; all routes of the rule by default."""
 
 
 class Returned(OfTraffic):
@@ -149,7 +149,7 @@ class Commanded(Model):
         return {name: word for name in COMMANDS if isinstance(word := getattr(self, name), Said)}
 
     def fact(self) -> AnyCommand:
-        """What the rules get of it."""
+        """The command as rules receive it."""
         name, word = next(iter(self.given.items()))
         return COMMANDS[name](**word.model_dump(by_alias=False), observed_at=at(self.at))
 

@@ -1,4 +1,4 @@
-"""What a rule test expects, held against what happened."""
+"""Comparison of a rule test's expectations with the events of its simulation."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ CLOSE = 1e-6
 
 
 class Difference(NamedTuple):
-    """What is not as it was expected."""
+    """Differences between expected and emitted events."""
 
     missing: tuple[Expected, ...] = ()
     """Expected, and did not happen (or not in this order); or expected to be absent, and is there."""
@@ -56,7 +56,7 @@ def _is_there(absent: Absent, said: Emitted) -> bool:
 
 
 def fits(expected: Happening, said: Emitted) -> bool:
-    """Whether this is what was expected, by the keys that the expectation gives."""
+    """True if the event matches the expectation, in all keys that the expectation gives."""
     actual: dict[str, Any] = {"at": said.at} | said.what.model_dump(by_alias=False) | line(said)
     for key in expected.model_fields_set - {"since", "until"}:
         want, have = getattr(expected, key), actual.get(key)

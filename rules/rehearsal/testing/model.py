@@ -1,4 +1,4 @@
-"""What a rule test file may say.
+"""Model of a rule test file.
 
 The words are promtool's: inputs with values at an interval, and what is expected of them.
 """
@@ -16,13 +16,14 @@ from pydantic import AfterValidator, Discriminator, Field, StringConstraints, Ta
 from bus.characters import all_seen
 from bus.messages import Action, Health, LoadBalancerKind, Mode, RouteKind, check_place
 from rules.core.reasons import Because, Held
+from rules.kinds.cluster_taint.model import NewTaint
+from rules.kinds.workload.model import PurgeMode
 from rules.rehearsal.testing.given_workloads import ClusterGiven, WorkloadGiven
 from rules.rehearsal.testing.given_zones import Commanded, ZonesGiven
 from rules.rulefile.model import API_VERSION, YEAR, ClusterName, KubeName, Model, Name, TargetName
-from rules.rulefile.workload import NewTaint, PurgeMode
 
 SAMPLES_MAX = 100_000
-"""How many values one input may expand to: a day at one a second, and some."""
+"""Largest number of values that one input may expand to: a day at one a second, and some."""
 FILES_MAX = 1000
 _WORDS: Mapping[str, Health | None] = {"_": None} | {health.value: health for health in Health}
 _PERCENT = re.compile(r"[0-9]{1,3}(\.[0-9]{1,6})?")
@@ -86,7 +87,7 @@ def _percents(text: str) -> str:
 
 
 def _text_or_other(value: object) -> str:
-    """Which member of a union is meant, so that a mistake inside of one is told once."""
+    """Tag of a union member, so that a mistake in it is reported once."""
     return "text" if isinstance(value, str) else "other"
 
 
@@ -96,20 +97,20 @@ ShownText = Annotated[str, StringConstraints(min_length=1, max_length=253), Afte
 
 
 class Input(Model):
-    """What one source says of one target, at second 0 and then every intervalSeconds."""
+    """Observations of one target by one source, at second 0 and then every intervalSeconds."""
 
     target: TargetName
     values: Annotated[str, StringConstraints(min_length=1, max_length=SAMPLES_MAX), AfterValidator(_values)]
     """`Healthy`, `Unhealthy`, `Unknown`, `_` (no observation), and `xN`: the word before it, N times in all."""
     signal: ShownText = "health"
-    """Which opinion of the target this is."""
+    """The signal: one of several opinions about the target."""
     stale_seconds: Annotated[float, Field(gt=0, le=YEAR)] | None = None
     """Silence for this long makes the target Unknown. Default: it never does."""
     healthy_percent: (
         Annotated[str, StringConstraints(min_length=1, max_length=SAMPLES_MAX), AfterValidator(_percents)] | None
     ) = None
-    """How much of the target is healthy, for rules with `overflow`, with each of the values: numbers from 0 to 100, `_`
-    (the source does not say), and `xN`."""
+    """Healthy part of the target in percent, for rules with `overflow`, one for each of the values: numbers from 0 to
+    100, `_` (the source does not report it), and `xN`."""
 
     @model_validator(mode="after")
     def _as_many_percents_as_values(self) -> Self:
@@ -155,7 +156,7 @@ class RouteGiven(Model):
 
 
 class GivenInventory(Model):
-    """What exists, from a second on: exactly one of its kinds."""
+    """Inventory from a second on: exactly one of its kinds."""
 
     at: Second = 0
     route: RouteGiven | None = None
@@ -182,13 +183,13 @@ class Happening(Model):
     weights: Mapping[str, int] | None = None
     """All weights of the action, not some of them."""
     clusters: Mapping[str, int] | None = None
-    """Where the workload is placed, all of it."""
+    """Replicas by cluster: the whole placement of the workload."""
     from_: Annotated[str | None, Field(alias="from")] = None
     """The cluster that is left."""
     purge_mode: PurgeMode | None = None
-    """How the old copy goes."""
+    """Removal of the old copy: `Directly`, `Gracefully`, `Never`."""
     grace_period_seconds: int | None = None
-    """How long it waits for the new ones."""
+    """The time for which the old copy waits for the new ones."""
     taints: tuple[NewTaint, ...] | None = None
     """All taints of the action."""
     phase: Literal["Failover", "Failback"] | None = None
@@ -203,7 +204,7 @@ class Happening(Model):
 
 
 class Absent(Happening):
-    """What must not happen. `from` is the cluster that is left, hence `since`."""
+    """An event that must not happen. `from` is the cluster that is left, hence `since`."""
 
     since: Second = 0
     """From this second on, with it."""
@@ -212,7 +213,7 @@ class Absent(Happening):
 
 
 class Expected(Happening):
-    """What happens, by those of its keys that matter to the test. Holds that are not expected are no failure."""
+    """An expected event, by those of its keys that matter to the test. Holds that are not expected are no failure."""
 
     at: Second | None = None
     """The second in which it happens."""
@@ -222,7 +223,7 @@ class Expected(Happening):
 
 
 class OutcomeGiven(Model):
-    """What became of an action, where it is not Done at once."""
+    """Outcome of an action, where it is not Done at once."""
 
     at: Second
     """The second in which that is known; the action has been asked for by then."""
@@ -250,14 +251,14 @@ class RuleTest(Model):
     """Routes that are not in their healthy state, or whose rule reads its backends from them; zones; clusters;
     workloads."""
     commands: tuple[Commanded, ...] = Field(default=(), max_length=1000)
-    """What people say."""
+    """Commands that people give."""
     outcomes: Annotated[
         Annotated[Literal["auto", "none"], Tag("text")]
         | Annotated[tuple[OutcomeGiven, ...], Field(max_length=10_000), Tag("other")],
         Discriminator(_text_or_other),
     ] = "auto"
-    """What becomes of the actions of rules that enforce. auto: each is Done at once. none: no outcome arrives. A
-    list: those that it means wait for it, all others are Done at once."""
+    """Outcomes of the actions of rules that enforce. auto: each is Done at once. none: no outcome arrives. A list: the
+    actions that it names wait for it, all others are Done at once."""
     inputs: tuple[Input, ...] = Field(default=(), max_length=1000)
     expect: tuple[Expected, ...] = Field(max_length=10_000)
     """All actions, in order, and those holds that matter. Empty: nothing is done."""

@@ -1,4 +1,4 @@
-"""Which reasons a rule can have, as it is written: those of its kind, and those of the limits that hold for it."""
+"""Reasons that a rule can have, as it is written: those of its kind, and those of the limits that apply to it."""
 
 from __future__ import annotations
 
@@ -7,21 +7,22 @@ from collections.abc import Iterator, Mapping, Sequence
 from bus.messages import Mode
 from rules.catalog import INTERNAL, KINDS, kind_of
 from rules.core.reasons import Because, Held
+from rules.kinds.traffic.failback_policy import FailbackMode, OnDrift
+from rules.kinds.traffic.model import OnAllDown, TrafficFailover
+from rules.kinds.workload.model import PurgeMode, WorkloadFailover
+from rules.kinds.zone.model import ZoneIsolation
 from rules.limits.limiters import limits_of
-from rules.rulefile.failback_policy import FailbackMode, OnDrift
 from rules.rulefile.guards import FileGuard, Guards
-from rules.rulefile.isolation import ZoneIsolation
-from rules.rulefile.model import OnAllDown, Rule, TrafficFailover
-from rules.rulefile.workload import PurgeMode, WorkloadFailover
+from rules.rulefile.model import Rule
 
 BECAUSE: Mapping[type[Rule], frozenset[Because]] = {
     model: kind.because for model, kind in KINDS.items() if model not in INTERNAL
 }
-"""Why a rule of this kind acts."""
+"""Reasons for which rules act, by kind."""
 HELD: Mapping[type[Rule], frozenset[Held]] = {
     model: kind.holds for model, kind in KINDS.items() if model not in INTERNAL
 }
-"""Why a rule of this kind does nothing. Limits are added where the rule has them."""
+"""Reasons for which rules hold, by kind. Those of limits are added where the rule has them."""
 
 
 def possible(rule: Rule, guards: Sequence[FileGuard] = ()) -> tuple[frozenset[Because], frozenset[Held]]:
@@ -49,7 +50,8 @@ def possible(rule: Rule, guards: Sequence[FileGuard] = ()) -> tuple[frozenset[Be
 
 
 def _leaves_at_once(rule: WorkloadFailover | ZoneIsolation) -> bool:
-    """Whether bad copies leave at once, so that those that replace them back off. What policies say is not known."""
+    """True if bad copies leave at once, so that those that replace them back off. Policies, which are not in the file,
+    may differ."""
     application = rule.failover.application if isinstance(rule, WorkloadFailover) and rule.failover else None
     return application is not None and not application.decision_conditions.toleration_seconds
 

@@ -1,4 +1,4 @@
-"""Which rules, and which of the reasons that they can have, rule tests have seen, and which never."""
+"""Coverage of rule tests: rules and their possible reasons that tests have seen, and those they never have."""
 
 from __future__ import annotations
 
@@ -18,27 +18,27 @@ from rules.rulefile.model import Rule
 
 @dataclass(frozen=True, slots=True)
 class Covered:
-    """What the tests have seen of one rule."""
+    """Coverage of one rule."""
 
     rule: str
     kind: str
     place: str
     """`file:line`."""
     because: Mapping[str, int]
-    """Why it acted, and how often."""
+    """Number of actions by reason."""
     held: Mapping[str, int]
-    """Why it held."""
+    """Number of holds by reason."""
     never_because: tuple[str, ...]
     never_held: tuple[str, ...]
 
     @property
     def seen(self) -> int:
-        """How many reasons were seen."""
+        """Number of reasons that were seen."""
         return len(self.because) + len(self.held)
 
     @property
     def possible(self) -> int:
-        """How many there are."""
+        """Number of reasons that the rule can have."""
         return self.seen + len(self.never_because) + len(self.never_held)
 
 
@@ -65,7 +65,7 @@ def coverage(suites: Sequence[tuple[RuleTestSuite, Sequence[RuleTestResult]]]) -
 
 @dataclass(frozen=True, slots=True)
 class _Tally:
-    """What is counted of one rule while the results are read."""
+    """Counts of one rule while the results are read."""
 
     rule: Rule
     guards: Sequence[FileGuard]

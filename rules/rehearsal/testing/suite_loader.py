@@ -14,13 +14,12 @@ from pydantic import ValidationError
 from bus.messages import Health, Observation
 from rules.core.errors import InvalidFiles, Problem
 from rules.engine.routing import Routing
-from rules.loader import RuleSet
-from rules.loader import load as load_rules
+from rules.loader import RuleSet, load_rules
 from rules.rehearsal.simulation import at
 from rules.rehearsal.testing.model import FILES_MAX, TOP, Happening, OutcomeGiven, RuleTest, adapter
 from rules.rulefile import findings
 from rules.rulefile.model import API_VERSION
-from rules.rulefile.yaml import Document, Path, read
+from rules.rulefile.yaml import Document, Path, read_yaml
 
 _OF_A_TEST = re.compile(r"tests\[(\d+)\]")
 ReadFile = Callable[[str], str]
@@ -35,11 +34,11 @@ class RuleTestSuite:
     rules: RuleSet
     tests: tuple[RuleTest, ...]
     lines: tuple[int, ...]
-    """Where each test begins."""
+    """First line of each test."""
     warnings: tuple[Problem, ...] = ()
 
 
-def load(text: str, file: str, read_file: ReadFile) -> RuleTestSuite:
+def load_suite(text: str, file: str, read_file: ReadFile) -> RuleTestSuite:
     """Read a test file, and through `read_file` the rule files beside it.
 
     Raises InvalidFiles with every mistake of all of them.
@@ -55,7 +54,7 @@ def examine(text: str, file: str, read_file: ReadFile) -> tuple[RuleTestSuite, l
 
     A mistake of one test costs that test alone; with one of anything else none can be run.
     """
-    document, problems = read(text, file)
+    document, problems = read_yaml(text, file)
     rules = RuleSet()
     tests: list[tuple[RuleTest, Path]] = []
     if isinstance(document.value, dict):

@@ -17,7 +17,7 @@ from rules.rehearsal.testing.model import samples as samples
 from rules.rehearsal.testing.model import schema as schema
 from rules.rehearsal.testing.suite_loader import RuleTestSuite
 from rules.rehearsal.testing.suite_loader import examine as examine
-from rules.rehearsal.testing.suite_loader import load as load
+from rules.rehearsal.testing.suite_loader import load_suite as load_suite
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class RuleTestResult:
 
     @property
     def passed(self) -> bool:
-        """Whether everything expected happened, and no other action."""
+        """True if everything expected happened, no other action did, and every outcome found its action."""
         return not self.missing and not self.unexpected and not self.unmet
 
 

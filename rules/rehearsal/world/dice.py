@@ -34,7 +34,7 @@ class SeededRandom:
         return (self._left.pop() >> 11) / (1 << 53)
 
     def chance(self, share: float) -> bool:
-        """Whether something happens that does so with this probability."""
+        """True with the probability `share`, from 0 to 1."""
         return self.roll() < share
 
     def pick(self, items: Sequence[Item]) -> Item:

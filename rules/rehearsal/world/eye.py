@@ -37,7 +37,7 @@ class Eye:
 
     speaker: SignalGenerator
     bad: Sequence[Interval]
-    """When it sees the target bad, if it looks."""
+    """Intervals in which it sees the target bad, if it looks."""
     silences: Sequence[SignalOutage]
     vouches: bool
     seconds: float
@@ -67,7 +67,7 @@ class Eye:
 
     @property
     def unwell(self) -> Sequence[Interval]:
-        """When it sees the target bad, or cannot tell although it looks."""
+        """Intervals in which it sees the target bad, or cannot tell although it looks."""
         ends = [*(one.begin for one in self._stretches[1:]), self.seconds]
         unsure = [
             (one.begin, end)

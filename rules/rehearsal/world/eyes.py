@@ -1,4 +1,4 @@
-"""Who looks in a world, and who of them answers when a decision asks for a look.
+"""Sources of a world, and those of them that answer when a decision asks for a look.
 
 Most sources confirm what they say: since when it has been so, and who can be asked to look again. The others are
 outsiders, who only say it. Both are silent in the same outages: of one signal, or of all signals at once.
@@ -60,7 +60,8 @@ class Eyes:
         return None if word is None else (heard, word)
 
     def lines(self) -> dict[str, dict[str, Sequence[Interval]]]:
-        """When each target is bad, as its sources see it if they look; none of a target of which an outsider speaks."""
+        """Intervals in which each target is bad, as its sources see it if they look; empty for a target that an
+        outsider observes."""
         out: dict[str, dict[str, Sequence[Interval]]] = {}
         for (target, signal), eye in self.of.items():
             if eye.vouches:

@@ -1,7 +1,6 @@
-"""What answers to the reactor in a world: executors that work, fail, are late or lost, and lists of the state after
-that.
+"""Executors and inventory of a world: executors that work, fail, are late or lost, and lists of the state after that.
 
-The world's own truth is kept here: weights, copies, who is ready. What is observed of it is only what is said.
+The world's own truth is kept here: weights, copies, which of them are ready. Observations are derived from it.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from rules.rulefile.placement import LabelSelector, Requirement
+from rules.kinds.workload.placement import LabelSelector, Requirement
 from rules.rulefile.selectors import parsed
 from rules.rulefile.targets import SEGMENTS, matches
 
@@ -61,7 +61,7 @@ def _segment(glob: str, default: str) -> str:
 
 
 def speaks_of(template: str, target: str) -> bool:
-    """Whether a source with this template could say something about this target."""
+    """True if a source with this template could observe this target."""
     return matches(_PLACE.sub("*", template), target)
 
 

@@ -42,7 +42,7 @@ class WorldResult:
     tested: Counter[Promise] = field(default_factory=Counter)
     broken: list[Broken] = field(default_factory=list)
     truth: Truth = field(default_factory=Truth)
-    """What was so, whatever was observed of it."""
+    """True health of the targets, whatever was observed of it."""
     judged: frozenset[str] = frozenset()
     """Names of the rules of which a promise was tested."""
 

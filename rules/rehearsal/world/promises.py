@@ -52,12 +52,12 @@ _CHECKS: dict[type[Action], Checks] = {
     SetTaints: (tainted, untold),
     Notify: (notified, untold),
 }
-"""What rules that ask for an action have to keep: whether what they ask for is right, and whether they miss any."""
+"""Checkers of rules by the action that they ask for: one for wrong actions, one for missing ones."""
 
 
 def checks_of(rule: type[Rule]) -> Checks:
-    """What rules of this kind have to keep, by the actions that they ask for. Raises LookupError: it asks for none that
-    a world checks."""
+    """Checkers of rules of this kind, by the actions that they ask for. Raises LookupError: a world checks none of
+    them."""
     kind = KINDS[rule]
     for action in (Notify,) if kind.tells else kind.actions:
         if action in _CHECKS:
@@ -94,14 +94,14 @@ class Checker:
     def heard(self, facts: Iterable[Fact], now: datetime) -> None:
         """Take what is said in one instant, before anything is decided of it."""
         second = second_(now)
-        self._passed(second)
+        self._look_up_to(second)
         # Of one moment the worst counts: clocks that are ahead put what was said one after the other into one moment.
         for fact in sorted(facts, key=lambda fact: (min(fact.observed_at, now), _mildness(fact))):
             self.told.hear(fact, second)
 
     def decided(self, decisions: Sequence[Decision], now: datetime) -> None:
         """Judge the result."""
-        self._passed(second_(now))
+        self._look_up_to(second_(now))
         for decision in decisions:
             group, rule = decision.group, self.routing.rules.get(decision.group.rule)
             if rule is None or rule.name.startswith("@"):
@@ -129,7 +129,7 @@ class Checker:
             if fresh:
                 self._note([self._explained(decision, now)], fresh[0], now)
 
-    def _passed(self, second: float) -> None:
+    def _look_up_to(self, second: float) -> None:
         """Look for what was lost, in the moments up to this one."""
         while self._looked_at + SAMPLE < second:
             self._looked_at += SAMPLE
@@ -197,10 +197,6 @@ def _doubled(question: Question) -> Iterator[Violation]:
             yield Violation(Promise.DOUBLED, f"{action.step} was just done" if stands else "")
         case _:
             pass
-
-
-def _name(action: Action) -> str:
-    return f"{type(action).__name__} of {action.object}"
 
 
 def _named(question: Question) -> Iterator[Violation]:

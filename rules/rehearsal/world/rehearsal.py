@@ -11,13 +11,14 @@ from bus.messages import Action, Fact, Hold, Mode, Notify
 from rules.catalog import kind_of
 from rules.engine.groups import GroupStore
 from rules.engine.routing import Routing
+from rules.kinds.cluster_taint.model import ClusterTaint
+from rules.kinds.workload.model import WorkloadFailover
 from rules.limits.limiters import limits_of
 from rules.loader import RuleSet
 from rules.rehearsal.simulation import Emitted, Simulator
 from rules.rehearsal.simulation import at as at_
 from rules.rehearsal.world.checkers.promise_finding import Promise, Violation, content
 from rules.rulefile.model import Rule
-from rules.rulefile.workload import ClusterTaint, WorkloadFailover
 
 TimedAction = tuple[float, Action]
 """Second, and what was asked for."""
@@ -57,7 +58,7 @@ def _first(rules: Iterable[Rule], acts: Iterable[TimedAction]) -> dict[str, Time
 
 
 def _alone(rule: Rule, rules: RuleSet, live: dict[str, TimedAction]) -> bool:
-    """Whether nothing that really happened before could have changed its first act: a turn taken, a taint put."""
+    """True if nothing that really happened before could have changed its first act: a grant taken, a taint put."""
     limits = limits_of(rule, rules.guards)
     if rule.mode is not Mode.ENFORCE or any(one.approval is not None for one in limits.own):
         return False

@@ -13,18 +13,18 @@ from rules.rehearsal.world.truth import Truth
 
 Item = TypeVar("Item")
 RUNS_MAX = 600
-"""How many histories are tried at most. The first ones are long, the last ones a few events."""
+"""Largest number of histories that are tried. The first ones are long, the last ones a few events."""
 
 
 @dataclass(frozen=True, slots=True)
 class Shortest:
-    """What is left."""
+    """Result of shrinking."""
 
     history: tuple[Heard, ...]
     rules: RuleSet
     """Those that are needed."""
     broken: Broken
-    """As it breaks now."""
+    """The violation as it occurs with this history and these rules."""
 
 
 def shortest(

@@ -1,4 +1,4 @@
-"""What was said of targets, kept as spells, and what follows from it at a moment, read in favour of a promise or not.
+"""Observed statuses of targets as intervals, and their meaning at a moment, read in favour of a promise or against it.
 
 Words come late and in another order, so it cannot be said afterwards what had to be known when. So each reading leans
 towards some statuses: their words count from when they were seen, all others from when they were heard. No process can
@@ -32,7 +32,7 @@ class StatusInterval:
     seen: float
     heard: float
     last: float
-    """When it was last seen so."""
+    """Second of the last observation of this status."""
     until: float
     """From here on it is stale."""
     proves: float
@@ -85,7 +85,7 @@ class SignalTimeline:
         return max((spells[-1].last for spells in self.signals(target, names).values() if spells), default=0.0)
 
     def ever(self, target: str, names: Sequence[str] | None, health: Health, since: float) -> bool:
-        """Whether any source has said so, for a moment or longer."""
+        """True if any source has reported this health after `since`, for a moment or longer."""
         spells = [spell for said in self.signals(target, names).values() for spell in said]
         return any(spell.status is health and (spell.last > since or not since) for spell in spells)
 
@@ -180,12 +180,12 @@ def _joined(parts: Iterable[Part]) -> list[Part]:
 
 @dataclass(frozen=True, slots=True)
 class TakenHealth:
-    """What a rule with windows takes a target for."""
+    """Health of a target as a rule with windows takes it."""
 
     bad: bool
-    """It was bad for the toleration, and has not been good for the recovery time since."""
+    """True if it was bad for the toleration, and has not been good for the recovery time since."""
     since: float | None
-    """When it became so."""
+    """Second in which that began; None: it is not bad."""
     seconds: float
     """For how long it was bad, without the seconds in which it was not known."""
     once_healthy: bool

@@ -1,5 +1,5 @@
-"""What a witness knows of a world: what was listed, ordered, asked and answered. Nothing of it is the engine's account,
-but for the holds that it publishes."""
+"""Knowledge of a checker about a world: facts that were listed, ordered, asked and answered. None of it is the engine's
+account, but for the holds that it publishes."""
 
 from __future__ import annotations
 
@@ -50,12 +50,12 @@ class KnownRoute:
     """Service to its largest weight."""
     at: float
     since: float
-    """When it was first listed, or listed again after it was gone."""
+    """Second in which it was first listed, or listed again after it was gone."""
 
 
 @dataclass(slots=True)
 class Copies:
-    """Where a workload is, as listed and written."""
+    """Copies of a workload, as listed and written."""
 
     listed: Workload | WorkloadCopy
     since: dict[str, float] = field(default_factory=dict)
@@ -63,7 +63,7 @@ class Copies:
     known_at: dict[str, float] = field(default_factory=dict)
     """Cluster to when its copy was first listed."""
     changed_at: float = 0.0
-    """When an action last changed it: lists from before say nothing."""
+    """Second of the last action that changed it: older lists do not count."""
     exists: bool = True
     gone: set[str] = field(default_factory=set)
     """Clusters in which there was none, or none any more: what is listed there later is new."""
@@ -83,8 +83,7 @@ class WorldLog:
     """Workload to the rule that last placed it."""
     clusters: dict[str, Cluster] = field(default_factory=dict)
     clouded: float = 0.0
-    """When more than one cluster was last bad, as far as could be known: what was tolerated before need not
-    count."""
+    """Last second in which more than one cluster may have been bad: toleration from before need not count."""
     taints: dict[str, dict[tuple[str, str, str], tuple[Taint, float]]] = field(default_factory=dict)
     """Cluster to (who, key, effect) to the taint, and since when it is there."""
     zones: dict[str, Zones] = field(default_factory=dict)
@@ -103,7 +102,7 @@ class WorldLog:
     done_at: dict[tuple[str, str], float] = field(default_factory=dict)
     """Rule and object to when something was last done there."""
     news: dict[tuple[str, str], int] = field(default_factory=dict)
-    """How often a Notification has told of a target: an odd number, it is bad."""
+    """Number of notifications by rule and target: odd: it is bad."""
     holds: dict[tuple[str, str], Holding] = field(default_factory=dict)
     """By rule and the group's object: the current reason."""
 
@@ -133,7 +132,7 @@ class WorldLog:
                 pass  # acquire requests, replies and taints that groups tell each other follow from known facts
 
     def _is_cloudy(self, now: float) -> bool:
-        """Whether more than one cluster may be bad."""
+        """True if more than one cluster may be bad."""
         targets = {
             *(one for one in self.words.of if one.startswith("cluster/")),
             *(f"cluster/{one}" for one in self.clusters),
@@ -141,7 +140,7 @@ class WorldLog:
         return sum(not self.words.surely(one, None, now, Health.HEALTHY) for one in targets) > 1
 
     def paused(self, rule: str) -> bool:
-        """Whether a pause that matches this rule was ended by no later resume that matches the pause's names."""
+        """True if a pause that matches this rule was ended by no later resume that matches the pause's names."""
         orders = [fact for _, fact in sorted(self.orders, key=itemgetter(0))]
         return any(
             isinstance(fact, Pause)
@@ -260,11 +259,11 @@ class WorldLog:
             case ZoneStep() if action.undo:
                 self.touched.setdefault(action.rule, {}).setdefault(action.zone, set()).discard(action.step)
             case Place() | Evict() | Purge() | CancelEviction():
-                self._moved(action, seen)
+                self._note_move(action, seen)
             case _:
                 pass
 
-    def _moved(self, action: Place | Evict | Purge | CancelEviction, seen: float) -> None:
+    def _note_move(self, action: Place | Evict | Purge | CancelEviction, seen: float) -> None:
         copies = self.copies.get(action.object)
         if copies is None:
             return

@@ -1,6 +1,6 @@
-"""What is so in a world, whatever is observed of it: the measure for acts that outages may have misled.
+"""Truth of a world, whatever is observed of it: the measure for acts that outages may have misled.
 
-Of a target of which only those speak who confirm what they say: an outsider's word holds until it is stale, also
+It has only targets whose sources all confirm what they report: an outsider's observation holds until it is stale, also
 where the truth is another by then.
 """
 
@@ -19,7 +19,7 @@ ROUNDING = 1.0
 
 @dataclass(slots=True)
 class Truth:
-    """When things are bad."""
+    """Intervals in which targets are bad, and copies start."""
 
     lines: Mapping[str, Mapping[str, Sequence[Interval]]] = field(default_factory=dict)
     """Target to signal to when its source sees the target bad, whenever it looks."""

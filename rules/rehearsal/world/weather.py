@@ -1,4 +1,4 @@
-"""What is true in a world: when things are bad, and when those who look at them are away."""
+"""Faults of a world: the times at which targets are bad, and at which their sources are away."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class FaultPlan:
     bad: dict[str, list[Interval]]
 
     def is_bad(self, target: str, second: float) -> bool:
-        """Whether the target is bad in this second."""
+        """True if the target is bad in this second."""
         return any(first <= second < last for first, last in self.bad.get(target, ()))
 
 

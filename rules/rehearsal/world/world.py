@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from bus.messages import FailbackZone, IsolateZone, Pause, Resume, Taint, ZoneInventory
+from rules.kinds.zone.model import ZoneIsolation
 from rules.rehearsal.simulation import at as at_
 from rules.rehearsal.world.dice import SeededRandom
 from rules.rehearsal.world.eyes import Eyes, eyes
@@ -19,7 +20,6 @@ from rules.rehearsal.world.hands import ForeignWrite, Resync, Vanish, WorldEvent
 from rules.rehearsal.world.signal_outages import SignalOutage, outages
 from rules.rehearsal.world.weather import FaultPlan, away, weather
 from rules.rehearsal.world.world_topology import NODES, Topology
-from rules.rulefile.isolation import ZoneIsolation
 
 RESYNC = 600.0
 """Seconds between two full lists."""
@@ -27,7 +27,7 @@ RESYNC = 600.0
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """What is true in a world, and all that happens in it whatever the reactor does."""
+    """Sources, outages and events of a world: all that happens whatever the reactor does."""
 
     eyes: Eyes
     outages: Sequence[SignalOutage]

@@ -1,4 +1,4 @@
-"""Who is in a world: from the rules alone, the things that they are about, and which sources are about them.
+"""Topology of a world, from the rules alone: the objects that they are about, and the sources that observe these.
 
 What the files name is taken as it is; what they only describe, by patterns, labels and selectors, is given names.
 """
@@ -10,23 +10,24 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
 from bus.messages import Backend, Cluster, Mode, Route, RouteRef, Workload, ZoneInventory, Zones
+from rules.kinds.cluster_taint.model import ClusterTaint
 from rules.kinds.traffic.backends import service_target
+from rules.kinds.traffic.model import TrafficFailover
+from rules.kinds.traffic.route_fleet import of_object
 from rules.kinds.traffic.route_interests import named_ref
+from rules.kinds.workload.model import Policy, WorkloadFailover
+from rules.kinds.workload.placement import ClusterAffinity
+from rules.kinds.zone.model import ZoneIsolation
 from rules.loader import RuleSet
 from rules.rehearsal.simulation import START
 from rules.rehearsal.world.names import labels_for, labels_of, speaks_of, targets_of, values_of
-from rules.rulefile.isolation import ZoneIsolation
-from rules.rulefile.model import Rule, TrafficFailover
-from rules.rulefile.placement import ClusterAffinity
-from rules.rulefile.route_fleet import of_object
+from rules.rulefile.model import Rule
 from rules.rulefile.sources import AlertmanagerWebhook, Quorum, Source
 from rules.rulefile.targets import encode_segment
-from rules.rulefile.workload import ClusterTaint, Policy, WorkloadFailover
 
 STALE = 90.0
 """Of a signal that no source of the files gives: the default of sources."""
 PRIMARY = "failover.linkerd.io/primary-service"
-CLUSTERS_MIN = 3
 NODES = 5
 
 
@@ -38,7 +39,7 @@ class SignalGenerator:
     signal: str
     stale: float = STALE
     alert: bool = False
-    """It says nothing until something is wrong."""
+    """True if it reports only while something is wrong."""
     confirms: bool = True
     """Alerts: Healthy is said after they are resolved. Else they end as Unknown."""
 
@@ -221,7 +222,7 @@ def _cluster_names(policy: Policy) -> list[str]:
 
 
 def _placed(policy: Policy, names: list[str]) -> dict[str, int]:
-    """Where the copies are at first: on as many clusters as the policy asks for, and room is left for a move."""
+    """Initial copies: on as many clusters as the policy asks for, with room left for a move."""
     constraints = policy.placement.spread_constraints
     least = next((one.min_groups for one in constraints if one.field == "cluster" and one.min_groups), 1)
     if policy.strategy == "duplicated":

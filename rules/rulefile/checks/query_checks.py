@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from rules.core.errors import Problem
-from rules.rulefile.promql_tree import read
+from rules.rulefile.promql_tree import read_promql
 from rules.rulefile.sources import AlertmanagerWebhook, PrometheusQuery
 from rules.rulefile.targets import check_template
 from rules.rulefile.yaml import Document, Path
@@ -22,7 +22,7 @@ def source(item: LoadedSource, document: Document, at: Path) -> Iterator[Problem
     if not isinstance(item, PrometheusQuery):
         return
     yield from query(item.query, document, (*at, "query"))
-    labels = read(item.query).labels
+    labels = read_promql(item.query).labels
     if item.unhealthy_when != "Absent" and (missing := sorted(
         name for name in check_template(item.target) if not labels.may_have(name)
     )):  # fmt: skip
@@ -34,7 +34,7 @@ def source(item: LoadedSource, document: Document, at: Path) -> Iterator[Problem
 
 def query(text: str, document: Document, at: Path) -> Iterator[Problem]:
     """Findings about one expression. A function that is not known here may be one of another version."""
-    found = read(text)
+    found = read_promql(text)
     if found.function:
         message = f"Prometheus 3 has no function {found.function!r}: a slip, or is the server another one?"
         yield document.problem(at, message, severity="warning")

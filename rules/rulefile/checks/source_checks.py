@@ -1,4 +1,4 @@
-"""What a single field of a source that watches a cluster cannot know: findings about the entry as a whole."""
+"""Checks of a source that watches a cluster, as a whole, beyond those of single fields."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from rules.rulefile.sources import LoadedSource
 
 READING_SECONDS = 2.0
-"""What a reading of a ClusterProbe may take: four tries, 500 ms apart."""
+"""Longest time in seconds of a reading of a ClusterProbe: four tries, 500 ms apart."""
 
 
 def source(item: LoadedSource, document: Document, at: Path) -> Iterator[Problem]:

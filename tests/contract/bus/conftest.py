@@ -17,7 +17,7 @@ from bus.testing.memory import MemoryBus
 from bus.topology import Queue
 
 ANSWER = timedelta(seconds=10)
-"""How long one request may take: beside others that write, a disk was seen to take more than the 2 s of the product."""
+"""Time limit of one request: beside other writers, a disk was seen to take more than the product's 2 s."""
 
 
 @pytest.fixture

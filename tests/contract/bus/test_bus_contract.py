@@ -1,4 +1,4 @@
-"""What every bus promises. `bus` is each of them in turn."""
+"""Contract of every bus. `bus` is each of them in turn."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ async def test_publishing_nothing_is_no_error(bus: Bus) -> None:
 
 
 MANY = 40
-"""So many are one batch, where the server takes batches."""
+"""Number of messages in one batch, where the server takes batches."""
 
 
 def record(number: int, last: int | None = None) -> Outgoing:
@@ -174,7 +174,7 @@ async def test_epochs_only_grow_and_other_partitions_keep_theirs(bus: Bus) -> No
     await bus.publish(action(1, other))
 
 
-async def test_of_many_who_take_an_epoch_at_once_one_stands(bus: Bus) -> None:
+async def test_of_many_who_take_an_epoch_at_once_one_succeeds(bus: Bus) -> None:
     taken = await asyncio.gather(
         *(bus.acquire_epoch(subjects.owner(3), f"owner-{number}") for number in range(8)), return_exceptions=True
     )
@@ -236,7 +236,7 @@ async def test_a_reader_can_ask_how_far_it_has_to_read(bus: Bus) -> None:
 
 
 async def recreate(bus: Bus, stream: Stream) -> None:
-    """Delete a stream and create it anew, as an operator may."""
+    """Delete a stream and create it again, as an operator may."""
     if isinstance(bus, MemoryBus):
         bus.wipe(stream)
         return
@@ -264,7 +264,7 @@ async def test_a_reader_is_told_that_its_stream_is_not_the_one_it_was(bus: Bus) 
         await bus.publish_all([fact(number) for number in range(10, 15)])
         with pytest.raises(StreamRecreated):
             await reading.newest()
-        for _ in range(2):  # whoever did not hear it the first time hears it again
+        for _ in range(2):  # a reader that did not get it the first time gets it again
             with pytest.raises(StreamRecreated):
                 await reading.next(LONG)
         assert not reading.current
@@ -281,7 +281,7 @@ async def test_a_reader_that_waits_is_told_that_its_stream_is_not_the_one_it_was
             await waiting
 
 
-async def test_nobody_reads_on_from_a_position_that_the_stream_never_had(bus: Bus) -> None:
+async def test_no_reader_goes_on_from_a_position_that_the_stream_never_had(bus: Bus) -> None:
     last = await bus.publish(fact(1))
     async with bus.read(FACTS, subjects.facts(3), after=last) as reading:
         await bus.publish(fact(2))
@@ -315,7 +315,7 @@ async def take(work: object, count: int) -> list[Delivery]:
     return taken
 
 
-async def test_a_queue_begins_at_its_oldest_message_that_nobody_got_done(bus: Bus) -> None:
+async def test_a_queue_begins_at_its_oldest_unfinished_message(bus: Bus) -> None:
     empty = await bus.extent(topology.INBOX)
     assert empty.first == empty.last + 1
     await bus.publish_all([observed(number) for number in range(3)])
@@ -328,7 +328,7 @@ async def test_a_queue_begins_at_its_oldest_message_that_nobody_got_done(bus: Bu
 
 
 async def until_extent(bus: Bus, wanted: StreamBounds) -> None:
-    """What is done is not confirmed: it shows a moment later."""
+    """Wait for this extent: done messages are not confirmed, and disappear a moment later."""
     async with asyncio.timeout(LONG.total_seconds()):
         while await bus.extent(topology.INBOX) != wanted:
             await asyncio.sleep(0.01)
@@ -348,7 +348,7 @@ async def test_two_processes_share_a_queue_and_nothing_is_given_twice(bus: Bus, 
         assert sorted(seen) == sorted(b"%d" % number for number in range(21))
 
 
-async def test_no_more_than_a_batch_is_in_hands(bus: Bus, queue: Queue) -> None:
+async def test_no_more_than_a_batch_is_in_flight(bus: Bus, queue: Queue) -> None:
     await bus.publish_all([observed(number) for number in range(6)])
     async with bus.work(queue, batch=4) as work:
         first = await take(work, 4)
@@ -381,7 +381,7 @@ async def test_a_late_done_does_not_end_the_work_of_another(bus: Bus, queue: Que
 
 
 @pytest.mark.parametrize("queue", [4], indirect=True)  # an extension may be 3 s late
-async def test_extended_work_stays_in_hands(bus: Bus, queue: Queue) -> None:
+async def test_extended_work_stays_in_flight(bus: Bus, queue: Queue) -> None:
     await bus.publish(observed(1))
     async with bus.work(queue, batch=4) as work, bus.work(queue, batch=4) as other:
         [one] = await work.next(LONG)
@@ -393,7 +393,7 @@ async def test_extended_work_stays_in_hands(bus: Bus, queue: Queue) -> None:
 
 
 @pytest.mark.parametrize("queue", [4], indirect=True)  # an extension may be 3 s late
-async def test_a_queue_that_is_extended_by_itself_stays_in_hands_while_its_user_works(bus: Bus, queue: Queue) -> None:
+async def test_a_queue_that_is_extended_by_itself_stays_in_flight_while_its_user_works(bus: Bus, queue: Queue) -> None:
     await bus.publish(observed(1))
     kept = replace(queue, in_progress=queue.ack_wait / 4)
     async with bus.work(kept, batch=4) as work, bus.work(kept, batch=4) as other:
@@ -403,8 +403,8 @@ async def test_a_queue_that_is_extended_by_itself_stays_in_hands_while_its_user_
         assert not await other.next(1.2 * queue.ack_wait)
 
 
-@pytest.mark.parametrize("queue", [30], indirect=True)  # so long it would be in hands otherwise
-async def test_what_is_in_hands_at_a_clean_stop_is_given_to_the_next_at_once(bus: Bus, queue: Queue) -> None:
+@pytest.mark.parametrize("queue", [30], indirect=True)  # otherwise it would be in flight for this long
+async def test_what_is_in_flight_at_a_clean_stop_is_given_to_the_next_at_once(bus: Bus, queue: Queue) -> None:
     await bus.publish_all([observed(number) for number in range(8)])
     clock = asyncio.get_running_loop().time
     async with bus.work(queue, batch=8) as work:
@@ -430,7 +430,7 @@ async def test_later_gives_it_again_after_the_delay(bus: Bus, queue: Queue) -> N
         await work.ack([again])
 
 
-async def test_a_value_is_written_only_at_the_revision_it_stands_at(bus: Bus) -> None:
+async def test_a_value_is_written_only_at_its_current_revision(bus: Bus) -> None:
     store = bus.store(GROUPS)
     first = await store.put("3.a", b"1", revision=0)
     with pytest.raises(Refused):
@@ -493,7 +493,7 @@ async def test_entries_are_those_under_the_pattern(bus: Bus) -> None:
     assert await store.entries("5.*") == []
 
 
-async def test_a_scan_finds_what_stands_under_the_pattern(bus: Bus) -> None:
+async def test_a_scan_finds_what_is_stored_under_the_pattern(bus: Bus) -> None:
     store = bus.store(GROUPS)
     await store.put_all([("3.rule.a", b"1", 0), ("3.group.b", b"2", 0), ("14.rule.a", b"3", 0), ("3.rule.c", b"4", 0)])
     await store.delete("3.rule.c", revision=None)
@@ -502,7 +502,7 @@ async def test_a_scan_finds_what_stands_under_the_pattern(bus: Bus) -> None:
     assert await store.scan("5.*") == []
 
 
-async def test_a_watch_gives_what_stands_and_then_each_change(bus: Bus) -> None:
+async def test_a_watch_gives_what_is_stored_and_then_each_change(bus: Bus) -> None:
     store = bus.store(GROUPS)
     first = await store.put("3.a", b"1", revision=0)
     await store.put("4.a", b"elsewhere", revision=0)
@@ -516,7 +516,7 @@ async def test_a_watch_gives_what_stands_and_then_each_change(bus: Bus) -> None:
         assert await anext(changes) == KeyValueEntry("3.a", b"3", third)
 
 
-async def test_asking_tells_at_once_that_nobody_listens(bus: Bus) -> None:
+async def test_asking_tells_at_once_that_there_is_no_listener(bus: Bus) -> None:
     clock = asyncio.get_running_loop().time
     started = clock()
     assert await bus.is_present(subjects.alive("reactor-3"), LONG) is False

@@ -7,7 +7,7 @@ import os
 import signal
 import stat
 import sys
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 
 import nats
@@ -15,8 +15,10 @@ import pytest
 from nats.aio.msg import Msg
 
 from bus.embedded import EmbeddedServer, find_binary
-from bus.errors import FolderInUse, NoBinary, ServerExited
-from bus.jetstream import JetStreamBus
+from bus.embedded_health import ENDS_MAX, ENDS_SECONDS, keep_up
+from bus.errors import FolderInUse, NoBinary, ServerExited, Unavailable
+from bus.jetstream import JetStreamBus, provision
+from bus.topology import GROUPS
 
 
 async def test_it_keeps_its_port_and_its_store_over_a_restart(server: EmbeddedServer, jetstream: JetStreamBus) -> None:
@@ -84,6 +86,49 @@ async def test_its_end_is_noticed(tmp_path: Path) -> None:
         waiting = asyncio.create_task(server.exited())
         os.kill(server.pid, signal.SIGKILL)
         assert await waiting == -signal.SIGKILL
+
+
+async def test_a_server_that_is_killed_is_started_again_where_it_was_with_what_it_stored(tmp_path: Path) -> None:
+    async with (
+        EmbeddedServer(tmp_path) as server,
+        JetStreamBus.connect(server.url, name="test") as bus,
+    ):
+        await provision(bus)
+        await bus.store(GROUPS).put("kept", b"x", revision=None)
+        url, keeping = server.url, asyncio.create_task(keep_up(server))
+        os.kill(server.pid, signal.SIGKILL)
+        async with asyncio.timeout(60):
+            while True:
+                with suppress(Unavailable):
+                    found = await bus.store(GROUPS).get("kept")
+                    break
+        assert found is not None
+        assert (found.value, server.url, keeping.done()) == (b"x", url, False)
+        keeping.cancel()
+
+
+async def test_a_server_that_ends_again_and_again_is_given_up(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    async with EmbeddedServer(tmp_path) as server:
+        keeping = asyncio.create_task(keep_up(server))
+        for _ in range(ENDS_MAX):
+            os.kill(pid := server.pid, signal.SIGKILL)
+            async with asyncio.timeout(60):
+                while not keeping.done() and (server.pid == pid or not (tmp_path / "url").exists()):
+                    await asyncio.sleep(0.01)
+        assert (await keeping).startswith(
+            f"nats-server ended {ENDS_MAX} times within {ENDS_SECONDS:.0f} s (exit code -9"
+        )
+    told = [one.getMessage() for one in caplog.records if one.name == "bus.embedded_health"]
+    assert told == ["the embedded nats-server has ended, and is started again"] * (ENDS_MAX - 1)
+
+
+async def test_a_server_that_does_not_start_again_is_given_up(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    async with EmbeddedServer(tmp_path) as server:
+        keeping = asyncio.create_task(keep_up(server))
+        (tmp_path / "store").rename(tmp_path / "away")
+        (tmp_path / "store").write_text("no folder")
+        os.kill(server.pid, signal.SIGKILL)
+        assert (await keeping).startswith("nats-server ended with code 1")
 
 
 async def test_a_frozen_server_can_be_stopped(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Consumers that somebody pauses or deletes: the reading notices, says so once, and goes on."""
+"""Consumers that an operator pauses or deletes: the reading notices, logs it once, and goes on."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ async def consumers(bus: JetStreamBus, stream: str) -> list[str]:
 
 
 async def pause(bus: JetStreamBus, stream: str, consumer: str) -> None:
-    """What `nats consumer pause` asks for."""
+    """Pause a consumer as `nats consumer pause` does."""
     until = (Clock().now() + timedelta(hours=6)).isoformat()
     answer = await bus.connection.api(f"CONSUMER.PAUSE.{stream}.{consumer}", {"pause_until": until})
     assert answer["paused"]
@@ -40,7 +40,7 @@ async def got(reading: LogReader, count: int) -> list[Delivery]:
 
 
 async def starve(bus: JetStreamBus, stream: str, consumer: str) -> None:
-    """Let it go on, and hear of nothing that is stored."""
+    """Let it go on, and tell it of nothing that is stored."""
     info = await bus.connection.api(f"CONSUMER.INFO.{stream}.{consumer}", {})
     config: dict[str, Any] = {**info["config"], "filter_subject": "reactor.facts.none.>"}
     await bus.connection.api(
@@ -117,6 +117,27 @@ async def test_a_reader_that_takes_its_time_is_not_taken_for_a_paused_consumer(
         assert isinstance(reading, OrderedReading)
         await look(reading)
         assert not jetstream.connection.stalled
+
+
+async def test_what_is_read_while_the_stream_is_asked_for_its_end_was_not_lost(
+    jetstream: JetStreamBus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a busy machine the answer waits in our own process while messages that came after it are given out."""
+    await jetstream.publish(fact(1))
+    async with jetstream.read(FACTS, subjects.facts(3), after=0) as reading:
+        await read_all(reading, 1)
+        asked = jetstream.connection.api
+
+        async def late(name: str, request: dict[str, Any]) -> dict[str, Any]:
+            answer = await asked(name, request)
+            if name == f"STREAM.INFO.{FACTS.name}":
+                await jetstream.publish(fact(2))
+                await got(reading, 1)
+            return answer
+
+        monkeypatch.setattr(jetstream.connection, "api", late)
+        assert await reading.newest() == 1
+        assert reading.position == 2
 
 
 async def test_a_paused_queue_is_named_and_can_be_resumed(jetstream: JetStreamBus, queue: Queue) -> None:

@@ -57,7 +57,7 @@ async def test_what_was_said_last_is_unavailable_without_a_server_and_there_when
     assert bodies(await jetstream.last_of_each(FACTS, subjects.facts(3))) == [b"1", b"2"]
 
 
-async def test_what_was_said_last_and_is_removed_meanwhile_is_not_waited_for_for_ever(
+async def test_what_was_said_last_and_is_removed_meanwhile_is_not_waited_without_end(
     jetstream: JetStreamBus, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     start = PushConsumer.start
@@ -207,7 +207,9 @@ async def test_a_reader_that_waits_for_a_deleted_stream_is_told_when_there_is_an
             await reading.next(LONG)
 
 
-async def test_a_watch_goes_on_in_a_bucket_that_was_made_anew(server: EmbeddedServer, jetstream: JetStreamBus) -> None:
+async def test_a_watch_goes_on_in_a_bucket_that_was_created_again(
+    server: EmbeddedServer, jetstream: JetStreamBus
+) -> None:
     store = jetstream.store(GROUPS)
     await store.put_all([(f"3.{key}", b"old", 0) for key in "abc"])
     async with store.watch("3.*") as changes:
@@ -325,11 +327,11 @@ async def test_only_who_has_the_password_gets_in(tmp_path: Path) -> None:
 
 async def test_a_connection_that_is_over_for_good_says_so(server: EmbeddedServer) -> None:
     async with JetStreamBus.connect(server.url, name="test") as bus:
-        assert not bus.closed.is_set()
+        assert not bus.connection.closed.is_set()
         # A control line this long makes the server hang up, and nats-py then does not come back.
         await bus.connection.client.publish("x." + "y" * 5_000, b"")
         async with asyncio.timeout(LONG.total_seconds()):
-            await bus.closed.wait()
+            await bus.connection.closed.wait()
         with pytest.raises(Unavailable):
             await bus.is_present(subjects.alive("reactor-1"), SHORT)
 
@@ -508,7 +510,7 @@ async def jetstream_lost(bus: JetStreamBus) -> None:
             await asyncio.sleep(0.01)
 
 
-async def test_an_error_that_meets_the_end_of_patience_does_not_keep_connecting_for_ever(
+async def test_an_error_that_meets_the_end_of_patience_does_not_keep_connecting_without_end(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """asyncio.wait_for of Python 3.11 gives the error then, and the cancellation is lost."""

@@ -90,7 +90,7 @@ async def test_a_server_that_takes_nothing_any_more_is_left_for_another_within_s
             assert len(await read_all(reading, 5)) == 5
 
 
-async def test_whoever_publishes_to_a_server_that_takes_nothing_is_told_so_in_time(tmp_path: Path) -> None:
+async def test_a_client_that_publishes_to_a_server_that_takes_nothing_is_told_so_in_time(tmp_path: Path) -> None:
     clock = asyncio.get_running_loop().time
     async with EmbeddedServer(tmp_path / "nats") as server, behind(server) as (link, url):
         async with JetStreamBus.connect(url, name="test", patience=timedelta(seconds=3)) as bus:
@@ -121,7 +121,7 @@ async def test_an_attempt_to_connect_leaves_no_connection_of_the_one_before() ->
             assert await ended.get() == b""
             assert ended.empty()
             transport.close()
-            await transport.wait_closed()  # type: ignore[no-untyped-call]
+            await transport.wait_closed()
             assert await ended.get() == b""
 
 
@@ -149,7 +149,7 @@ async def test_a_server_that_hung_up_first_is_left_without_an_error(leaving: boo
         transport.abort()
 
 
-async def test_whoever_waits_for_room_in_the_buffer_can_be_cancelled(tmp_path: Path) -> None:
+async def test_a_client_that_waits_for_room_in_the_buffer_can_be_cancelled(tmp_path: Path) -> None:
     async with (
         EmbeddedServer(tmp_path / "nats") as server,
         behind(server) as (link, url),

@@ -1,4 +1,4 @@
-"""Provisioning as a process that runs does it: again and again, while somebody deletes what it made."""
+"""Provisioning as a process that runs does it: again and again, while an operator deletes what it made."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ THINGS = len(topology.STREAMS) + len(topology.BUCKETS) + len(topology.QUEUES)
 
 @pytest.fixture
 def asked(jetstream: JetStreamBus, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """What the server is asked for from now on."""
+    """Names of the requests to the server from now on."""
     names: list[str] = []
     api = jetstream.connection.api
 
@@ -33,7 +33,7 @@ def asked(jetstream: JetStreamBus, monkeypatch: pytest.MonkeyPatch) -> list[str]
 
 
 async def state(bus: JetStreamBus) -> list[Any]:
-    """How the streams and queues are configured, and since when they are there."""
+    """Configuration and creation time of the streams and queues."""
     streams = [*(one.name for one in topology.STREAMS), *(f"KV_{one.name}" for one in topology.BUCKETS)]
     names = [f"STREAM.INFO.{name}" for name in streams]
     names += [f"CONSUMER.INFO.{queue.stream}.{queue.name}" for queue in topology.QUEUES]
@@ -80,10 +80,10 @@ async def test_a_stream_that_was_deleted_comes_back_with_its_queue(jetstream: Je
     assert [step.name for step in made] == [topology.INBOX.name, f"{topology.INBOX.name} > {queue.name}"]
 
 
-async def test_whoever_works_on_a_queue_goes_on_when_it_was_made_again(jetstream: JetStreamBus, queue: Queue) -> None:
+async def test_a_worker_of_a_queue_goes_on_when_it_was_made_again(jetstream: JetStreamBus, queue: Queue) -> None:
     async with jetstream.work(queue, batch=8) as work:
         working = asyncio.create_task(take(work, 1))
-        await asyncio.sleep(0.2)  # its request stands
+        await asyncio.sleep(0.2)  # its request is pending
         await jetstream.connection.api(f"CONSUMER.DELETE.{queue.stream}.{queue.name}", {})
         await provision(jetstream, only_missing=True)
         await jetstream.publish(observed(1))

@@ -1,1 +1,1 @@
-"""What we rely on Gardener for, on a real gardener-apiserver and the real CRDs, where they are."""
+"""Contract with Gardener, on a real gardener-apiserver and the real CRDs, where they are available."""

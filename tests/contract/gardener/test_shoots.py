@@ -72,7 +72,7 @@ async def test_another_zone_is_not_put_in_the_place_of_the_one_that_is_isolated(
     assert asked(prod.read())[0] == "use1-az6"
 
 
-async def test_an_annotation_that_somebody_takes_away_is_told_and_never_put_back(prod: Shoot, us: Reactor) -> None:
+async def test_an_annotation_that_another_writer_removes_is_told_and_never_put_back(prod: Shoot, us: Reactor) -> None:
     await us.failover(["Fence"])
     prod.patch({"metadata": {"annotations": {ISOLATED: None}}})
     assert (await us.once(us.action("Fence", status="Done"))).reason == "AnnotationRemoved"

@@ -15,7 +15,7 @@ EXTENSIONS = "/apis/extensions.gardener.cloud/v1alpha1"
 
 @pytest.fixture
 def us(prod: Shoot) -> Reactor:
-    """The reactor with a seed of its own namespace, in which the Worker stands as gardenlet makes it."""
+    """The reactor with a seed of its own namespace, which has the Worker as gardenlet makes it."""
     namespace = f"shoot--x--{prod.name}"
     server = prod.garden.server
     server.request("POST", "/api/v1/namespaces", {"metadata": {"name": namespace}})

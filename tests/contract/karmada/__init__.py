@@ -1,1 +1,1 @@
-"""What we rely on a Karmada control plane for: on the emulated one, and on a real one where a checkout is given."""
+"""Contract with a Karmada control plane: the emulated one, and a real one where a checkout is given."""

@@ -50,7 +50,7 @@ async def plane(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
 
 @dataclass
 class Carrier:
-    """Who carries actions out."""
+    """Executor of actions."""
 
     world: CarrierContext
 

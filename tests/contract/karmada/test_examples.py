@@ -1,4 +1,4 @@
-"""What our pages and the library say of workloads is a policy that Karmada's own definitions and webhook take."""
+"""Policies from pages and the library: Karmada's own definitions and webhook accept them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from rules.rulefile.workload import Policy, WorkloadFailover
+from rules.kinds.workload.model import Policy, WorkloadFailover
 from tests.karmada.real import Karmada
 
 ROOT = Path(__file__).parents[3]
@@ -22,7 +22,7 @@ PAGES = [
 THEIRS = {field.alias for field in Policy.model_fields.values()}
 POLICIES = "/apis/policy.karmada.io/v1alpha1/clusterpropagationpolicies"
 OF_RULES = {"application": {"preConditions", "blockPredecessorSeconds"}, "cluster": {"gracePeriodSeconds"}}
-"""What the library's rules say besides: keys of ours, which a policy has no place for."""
+"""Keys of the library's rules that are ours: a policy has no place for them."""
 
 
 def examples() -> Iterator[Any]:

@@ -163,7 +163,7 @@ async def test_the_last_healthy_copy_is_not_purged(plane: Plane, carrier: Carrie
     plane.never_out("single", since)
 
 
-async def test_a_copy_that_somebody_else_has_put_elsewhere_meanwhile_is_not_crowded_out(
+async def test_a_copy_that_another_writer_has_put_elsewhere_meanwhile_is_not_crowded_out(
     plane: Plane, carrier: Carrier
 ) -> None:
     await plane.deploy("single", SINGLE, {"m2": 2}, 2)
@@ -210,7 +210,7 @@ async def test_replicas_that_may_be_on_one_cluster_only_move_whole_and_never_all
 async def test_a_target_that_a_person_changes_in_the_grace_period_costs_no_healthy_copy(
     plane: Plane, carrier: Carrier, ends: str
 ) -> None:
-    """Between our two writes somebody sends the copy to m3, which is not Ready yet, in the place of ours on m1."""
+    """Between our two writes another writer sends the copy to m3, which is not Ready yet, instead of ours on m1."""
     await plane.deploy("single", SINGLE, {"m2": 2}, 2)
     plane.sick("m3", "single")
     since = moment()

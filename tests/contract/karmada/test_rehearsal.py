@@ -1,4 +1,4 @@
-"""What a rehearsal shows is what the carrier leaves when it carries the same actions out."""
+"""A rehearsal shows the state that the carrier leaves when it carries the same actions out."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MEMBERS = ("m1", "m2", "m3")
 
 
 def outage(name: str, copies: dict[str, int]) -> list[Event]:
-    """m2 is bad for longer than is borne, and back before the new copy is Healthy."""
+    """m2 is bad for longer than its toleration, and back before the new copy is Healthy."""
     told = Workload(
         namespace=NAMESPACE, kind="Deployment", name=name, replicas=max(copies.values()), clusters=copies,
         observed_at=at(0),

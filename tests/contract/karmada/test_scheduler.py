@@ -1,4 +1,4 @@
-"""What Karmada's scheduler makes of a binding that somebody writes to: the ground that the carrier stands on."""
+"""Karmada's scheduler on a binding that another writer changes: the carrier relies on it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from reactor.actions.karmada.answer import answered, refusal
+from reactor.actions.karmada.answer import answered, scheduler_refusal
 from tests.contract.karmada.cases import AGGREGATED, duplicated, weighted
 from tests.karmada.emulated import emulated
 from tests.karmada.planes import Plane
@@ -50,7 +50,7 @@ async def test_a_divided_workload_whose_sum_is_right_is_left_alone(plane: Plane)
     assert answered(await plane.binding("div"))
 
 
-async def test_a_divided_workload_whose_sum_is_another_is_divided_anew_by_weights(plane: Plane) -> None:
+async def test_a_divided_workload_whose_sum_is_another_is_divided_again_by_weights(plane: Plane) -> None:
     await plane.deploy("div", weighted(m1=1, m2=2), {"m1": 1, "m2": 2}, 3)
     await plane.change("div", {"clusters": entries(m1=1, m3=3)})
     assert await plane.answered("div") == {"m1": 1, "m2": 2}
@@ -80,7 +80,7 @@ async def test_too_few_clusters_leave_the_binding_and_set_a_condition(plane: Pla
     assert await plane.answered("many") == {"m1": 2}
     binding = await plane.binding("many")
     assert not answered(binding)
-    assert "MinGroups" in refusal(binding)
+    assert "MinGroups" in scheduler_refusal(binding)
 
 
 async def test_a_binding_that_fits_no_cluster_is_emptied_but_tasks_hold_their_copies(plane: Plane) -> None:
@@ -89,7 +89,7 @@ async def test_a_binding_that_fits_no_cluster_is_emptied_but_tasks_hold_their_co
         await plane.taints(member, "reactor/brownout")
     await plane.change("single", {"clusters": None, "gracefulEvictionTasks": [TASK]})
     assert await plane.answered("single") == {}
-    assert refusal(await plane.binding("single")).startswith("NoClusterFit")
+    assert scheduler_refusal(await plane.binding("single")).startswith("NoClusterFit")
     await plane.healthy("single", "m2")
 
 

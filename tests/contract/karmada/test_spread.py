@@ -12,15 +12,15 @@ from typing import NamedTuple
 import pytest
 
 from bus.messages import Health
-from reactor.actions.karmada.answer import answered, refusal
+from reactor.actions.karmada.answer import answered, scheduler_refusal
 from reactor.clients.kubernetes_port import JsonObject
 from reactor.runtime.clock import Clock
 from rules.kinds.workload.candidates import SchedulingRequest
+from rules.kinds.workload.model import Policy
+from rules.kinds.workload.placement import OnInsufficient
 from rules.kinds.workload.scheduling import land
 from rules.kinds.workload.spread import Insufficient
 from rules.kinds.workload.state import ClusterState, Copy, WorkloadState
-from rules.rulefile.placement import OnInsufficient
-from rules.rulefile.workload import Policy
 from tests.contract.karmada.cases import AGGREGATED, DYNAMIC, cancel, duplicated, place, purge, weighted
 from tests.contract.karmada.conftest import Carrier
 from tests.karmada.planes import MEMBERS, Plane
@@ -136,7 +136,7 @@ async def test_a_larger_region_takes_a_copy_away_from_the_smaller_one_that_has_i
 
 
 async def left_for_the_smaller_region(plane: Plane, carrier: Carrier) -> float:
-    """Let the copy be on m3, and the task for m2 stand still when the larger region is well again."""
+    """Let the copy be on m3, and the task for m2 make no progress, when the larger region is healthy again."""
     await spread_out(plane)
     await plane.deploy("web", ONE_REGION, {"m2": 2}, 2)
     since = moment()
@@ -195,7 +195,7 @@ async def test_a_constraint_without_a_most_finds_no_place(plane: Plane, most: tu
     await plane.change("web", {"placement": {"spreadConstraints": spread}})
 
     async def told() -> bool:
-        return says in refusal(await plane.binding("web"))
+        return says in scheduler_refusal(await plane.binding("web"))
 
     await plane.until(told, f"the scheduler says {says}", "web")
     assert not answered(await plane.binding("web"))

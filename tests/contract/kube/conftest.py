@@ -1,4 +1,4 @@
-"""What the contract tests share: every API server there is, and an emulator for what only it can do."""
+"""Fixtures of the contract tests: every API server there is, and an emulator for what only it can do."""
 
 from __future__ import annotations
 

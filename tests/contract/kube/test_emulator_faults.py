@@ -49,7 +49,7 @@ async def test_a_fault_befalls_only_the_calls_it_names_and_only_so_often(east: E
     assert codes == [200, 503, 503, 200]
 
 
-async def test_a_resource_does_not_stand_for_its_subresources(east: EmulatedCluster, api: Api) -> None:
+async def test_a_resource_does_not_include_its_subresources(east: EmulatedCluster, api: Api) -> None:
     east.create(pod("web-0") | {"metadata": {"name": "web-0", "namespace": "shop"}})
     east.faults.add(Fault(StatusFault(500), resource="pods/eviction"))
     assert (await api.get(api.path("pods", "web-0"))).code == 200

@@ -58,7 +58,7 @@ async def test_an_unknown_cluster_is_not_found(sim: Emulator) -> None:
         assert answer.status == 404
 
 
-async def test_a_cluster_with_a_token_lets_nobody_else_in(sim: Emulator) -> None:
+async def test_a_cluster_with_a_token_lets_no_other_client_in(sim: Emulator) -> None:
     sim.cluster("east", token="sesame")
     async with aiohttp.ClientSession() as session:
         for given, code in (("", 401), ("Bearer no", 401), ("Bearer sesame", 200)):

@@ -1,4 +1,4 @@
-"""The write log: what really happened, in order, whoever did it and whatever they were told."""
+"""The write log: what really happened, in order, with its writer, whatever response the writer got."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The real kubectl against the emulator: the client nobody can argue with."""
+"""The real kubectl against the emulator: the client that all users have."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ async def test_field_selectors_choose(kube: Api) -> None:
     assert _names(await kube.get(kube.path("pods"), fieldSelector="status.phase!=Pending")) == []
 
 
-async def test_a_selector_nobody_understands_is_a_bad_request(kube: Api) -> None:
+async def test_a_selector_that_cannot_be_parsed_is_a_bad_request(kube: Api) -> None:
     assert (await kube.get(kube.path("configmaps"), labelSelector="a in")).code == 400
     refused = await kube.get(kube.path("configmaps"), fieldSelector="data.color=red")
     assert refused.code == 400

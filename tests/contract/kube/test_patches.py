@@ -97,7 +97,7 @@ async def test_a_json_patch_tests_numbers_as_they_are_written(kube: Api, widgets
 
 
 async def test_a_patch_that_cannot_be_carried_out_does_not_say_why(kube: Api) -> None:
-    """Which is why the reactor takes each such answer for a change since it has read the object."""
+    """Therefore the reactor takes each such answer for a change since it has read the object."""
     await kube.post(kube.path("configmaps"), config_map("a", color="red"))
     for operation in ({"op": "test", "path": "/data/color", "value": "blue"}, {"op": "remove", "path": "/data/none"}):
         refused = await kube.patch(kube.path("configmaps", "a"), [operation], JSON_PATCH)

@@ -19,7 +19,7 @@ from reactor.clients.kubernetes_port import KubeApi
 from reactor.runtime.clock import Clock
 from reactor.sources.kubernetes import route_inventory
 from reactor.sources.source_context import SourceContext
-from rules.rulefile.model import RouteSelection
+from rules.kinds.traffic.model import RouteSelection
 from tests.contract.kube.rights.test_base import definitions, served
 from tests.contract.kube.test_sources import heard, world
 from tests.integration.sources.conftest import Heard, Running, running
@@ -57,7 +57,7 @@ def pools() -> Any:
 
 @pytest.fixture
 async def server(kube: Api, tmp_path: Path) -> AsyncIterator[Deployed]:
-    """The server with all kinds, whoever we are there."""
+    """The server with all kinds, whatever user we are there."""
     made = Deployed(kube, tmp_path)
     await made.define(*definitions(), pools())
     yield made
@@ -132,7 +132,7 @@ def _only(api: KubeApi) -> Any:
 
 
 @pytest.mark.parametrize("sample", SAMPLES, ids=NAMES)
-async def test_somebody_elses_write_in_between_is_neither_lost_nor_doubled(
+async def test_another_writers_write_in_between_is_neither_lost_nor_doubled(
     server: Deployed, world: SourceContext, sample: Sample
 ) -> None:
     kind, namespace = sample.described, server.admin.namespace
@@ -151,7 +151,7 @@ async def test_somebody_elses_write_in_between_is_neither_lost_nor_doubled(
 
 
 class _Behind:
-    """An API whose first read of the route is from before somebody's write."""
+    """An API whose first read of the route is from before another writer's write."""
 
     def __init__(self, api: KubeApi, obj: Any) -> None:
         self._api, self._old = api, [obj]

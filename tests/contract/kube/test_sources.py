@@ -95,7 +95,7 @@ async def test_a_renewed_lease_is_a_heartbeat(kube: Api, world: SourceContext, h
 
 
 async def _answered(heard: Heard, target: str, moment: datetime) -> Observation:
-    """What is said of the target as of this moment or later."""
+    """Observation of the target as of this moment or later."""
     await heard.until(lambda: (last := heard.last(target)) is not None and last.observed_at >= moment)
     last = heard.last(target)
     assert last is not None

@@ -1,4 +1,4 @@
-"""Which API servers the contract is tested on here, said once for each that it is not."""
+"""API servers on which the contract is tested here; one skipped test for each that it is not."""
 
 from __future__ import annotations
 

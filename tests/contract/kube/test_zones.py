@@ -1,4 +1,4 @@
-"""What the isolation of a zone rests on, on every API server there is: taint patches, eviction, admission."""
+"""Requests that the isolation of a zone relies on, on every API server there is: taint patches, eviction, admission."""
 
 from __future__ import annotations
 

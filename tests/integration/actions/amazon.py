@@ -17,6 +17,24 @@ REGION = "us-east-1"
 RECORD = "shop.example.com"
 
 
+_DEFINITIONS: dict[str, Any] = {}
+"""Definitions of services that botocore has read, by file."""
+
+
+def keep_definitions(environment: pytest.MonkeyPatch) -> None:
+    """Let botocore read the definition of each service once in a process: moto makes a new session for each test."""
+    from botocore.loaders import JSONFileLoader
+
+    read = JSONFileLoader.load_file
+
+    def kept(loader: Any, file: str) -> Any:
+        if file not in _DEFINITIONS:
+            _DEFINITIONS[file] = read(loader, file)
+        return _DEFINITIONS[file]
+
+    environment.setattr(JSONFileLoader, "load_file", kept)
+
+
 @contextmanager
 def mocked() -> Iterator[None]:
     """Amazon by moto, and nothing of this machine's credentials."""
@@ -25,6 +43,7 @@ def mocked() -> Iterator[None]:
         for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"):
             environment.setenv(name, "testing")
         environment.delenv("AWS_PROFILE", raising=False)
+        keep_definitions(environment)
         with moto.mock_aws():
             yield
 
@@ -48,7 +67,7 @@ class Zone:
         self.put(weighted("here", 1, "192.0.2.1"), weighted("there", 0, "192.0.2.2"))
 
     def put(self, *records: Mapping[str, Any]) -> None:
-        """Change records as somebody with the console would."""
+        """Change records as a user of the console would."""
         changes = [{"Action": "UPSERT", "ResourceRecordSet": dict(one)} for one in records]
         self.raw.change_resource_record_sets(HostedZoneId=self.id, ChangeBatch={"Changes": changes})
 
@@ -119,7 +138,7 @@ class Balancer:
         }  # fmt: skip
 
     def put(self, **weights: int) -> None:
-        """Change the rule as somebody with the console would."""
+        """Change the rule as a user of the console would."""
         self.raw.modify_rule(RuleArn=self.rule, Actions=[self.forward(**weights)])
 
     def actions(self) -> list[dict[str, Any]]:

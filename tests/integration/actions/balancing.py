@@ -1,4 +1,4 @@
-"""Weights that are asked of a load balancer, and one that crashes or that somebody else writes too."""
+"""Weights that are asked of a load balancer, and one that crashes or that has another writer too."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Crash(BaseException):
 
 
 def set_weights(weights: Mapping[str, int], kind: LoadBalancerKind = "HAProxy", *, generation: int = 1) -> SetWeights:
-    """What a rule asks for."""
+    """Action of a rule."""
     route = RouteRef(kind=kind, name="edge")
     return SetWeights(
         id=f"web/{route.object}/{generation}", rule="web", object=route.object, generation=generation,
@@ -26,7 +26,7 @@ def set_weights(weights: Mapping[str, int], kind: LoadBalancerKind = "HAProxy", 
 
 
 async def _nothing() -> None:
-    """What nobody does."""
+    """Do nothing."""
 
 
 @dataclass
@@ -38,7 +38,7 @@ class Meddled:
     """The write, from 0, before which the process ends."""
     crash_after: int | None = None
     after_write: Callable[[], Awaitable[None]] = _nothing
-    """What somebody does just after each write of ours."""
+    """Called just after each write of ours, to change something else."""
     before_write: Callable[[], Awaitable[None]] = _nothing
     writes: list[Mapping[str, int]] = field(default_factory=list)
 

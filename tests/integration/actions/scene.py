@@ -14,5 +14,5 @@ def standing(cluster: EmulatedCluster) -> list[tuple[str, object]]:
 
 
 def our_writes(emulator: Emulator) -> int:
-    """How many of our writes changed the split."""
+    """Number of our writes that changed the split."""
     return len(emulator.writes.effective("trafficsplits", manager="alert-reactor"))

@@ -16,7 +16,7 @@ from tests.serving import serving
 
 @dataclass
 class Mail:
-    """What was handed in: the envelope, and the message as it came."""
+    """Received mail: the envelope, and the message as it came."""
 
     sender: str
     to: list[str]
@@ -39,11 +39,11 @@ class SmtpServer:
     tls: ssl.SSLContext | None = None
     """With it STARTTLS is offered."""
     password: str = ""
-    """With it nobody gets far without AUTH PLAIN."""
+    """If it is set, a client without AUTH PLAIN is refused."""
     answers: dict[str, list[str]] = field(default_factory=dict)
     """By the beginning of a command, in capitals: what is answered in place of the usual, each once."""
     drips: bool = False
-    """Whether it greets with lines that never end."""
+    """True if it greets with lines that never end."""
     port: int = 0
     mails: list[Mail] = field(default_factory=list)
     sessions: int = 0

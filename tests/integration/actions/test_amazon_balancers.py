@@ -64,7 +64,7 @@ async def test_records_move_in_one_batch_and_keep_all_else(zone: Zone) -> None:
     assert await acted(route53(zone), AWAY, "Route53") == ("Done", None, False, "")
 
 
-async def test_a_record_that_somebody_has_changed_since_is_not_overwritten_unread(zone: Zone) -> None:
+async def test_a_record_that_another_writer_has_changed_since_is_not_overwritten_unread(zone: Zone) -> None:
     async def somebody() -> None:
         zone.put(weighted("here", 1, "192.0.2.99"))
 

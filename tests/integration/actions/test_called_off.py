@@ -1,4 +1,4 @@
-"""What is called off between an action's reads and its write is not written, whatever carries it out."""
+"""An action called off between its reads and its write is not written, by any carrier."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ async def test_an_old_copy_writes_nothing_and_the_route_is_read(
 async def test_a_copy_without_a_version_is_not_written_on(
     emulator: Emulator, east: EmulatedCluster, api: KubeApi
 ) -> None:
-    """No write could test it: the route is read, which tells that a newer decision stands."""
+    """No write could test it: the route is read, which tells that a newer decision is recorded."""
     east.create(split(STANDS))
     known = held(east)
     del known["metadata"]["resourceVersion"]

@@ -1,4 +1,4 @@
-"""SetWeights on a real HAProxy: what is written, read back, refused, and what comes of crashes and of other writers."""
+"""SetWeights on a real HAProxy: what is written, read back, refused, and the results of crashes and other writers."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ async def haproxy(tmp_path: Path) -> AsyncIterator[HAProxy]:
         yield running
 
 
-async def test_what_is_read_is_what_stands_and_what_is_configured(haproxy: HAProxy) -> None:
+async def test_what_is_read_is_the_current_weight_and_what_is_configured(haproxy: HAProxy) -> None:
     await haproxy.put(here=5, spare=7)
     found = await haproxy.client.read()
     assert (found.by_name, found.configured) == (
@@ -98,7 +98,7 @@ async def test_one_who_does_not_stop_is_not_fought_with(haproxy: HAProxy) -> Non
     assert len(balancer.writes) == 2
 
 
-async def test_at_no_moment_has_nobody_any_weight(haproxy: HAProxy) -> None:
+async def test_the_weights_are_never_all_zero(haproxy: HAProxy) -> None:
     lines: list[str] = []
 
     class Overheard(Client):
@@ -159,7 +159,7 @@ async def test_what_is_not_there_is_said_to_be(haproxy: HAProxy, tmp_path: Path)
         (None, ApiUnavailable, "no answer within"),
     ],
 )
-async def test_a_server_on_tcp_that_answers_oddly_or_never_holds_nobody_up(
+async def test_a_server_on_tcp_that_answers_oddly_or_never_delays_no_other(
     answer: bytes | None, error: type[Exception], why: str
 ) -> None:
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

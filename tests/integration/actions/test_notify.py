@@ -81,13 +81,13 @@ def tell(inbox: Inbox, http: aiohttp.ClientSession) -> Teller:
     return Teller(http, {"ops": inbox.notifier, "chat": slack, "log": Notifier()})
 
 
-async def test_everybody_named_is_told_once(inbox: Inbox, tell: Teller) -> None:
+async def test_each_receiver_is_told_once(inbox: Inbox, tell: Teller) -> None:
     outcome = await tell(notify("ops", "chat", "ops"))
     assert (outcome.status, outcome.wrote) == ("Done", True)
     assert sorted(kind for kind, _ in inbox.posts) == ["application/cloudevents+json", "application/json"]
 
 
-async def test_a_repeat_tells_nobody_again(inbox: Inbox, tell: Teller) -> None:
+async def test_a_repeat_tells_no_receiver_again(inbox: Inbox, tell: Teller) -> None:
     outcomes = [await tell(notify("ops")) for _ in range(2)]
     assert [(outcome.status, outcome.wrote) for outcome in outcomes] == [("Done", True), ("Done", False)]
     assert len(inbox.posts) == 1
@@ -161,12 +161,12 @@ async def test_a_url_file_is_read_every_time(inbox: Inbox, http: aiohttp.ClientS
     ]
 
 
-async def test_a_dry_run_tells_nobody(inbox: Inbox, tell: Teller) -> None:
+async def test_a_dry_run_tells_no_receiver(inbox: Inbox, tell: Teller) -> None:
     outcome = await tell(notify("ops", mode="DryRun"))
     assert (outcome.status, outcome.reason, inbox.posts) == ("Refused", "DryRun", [])
 
 
-async def test_nobody_named_is_nobody_to_tell(tell: Teller) -> None:
+async def test_without_receivers_no_message_is_sent(tell: Teller) -> None:
     outcome = await tell(notify())
     assert (outcome.status, outcome.wrote) == ("Done", False)
 

@@ -25,7 +25,7 @@ async def test_two_executors_with_one_decision_write_once(
     assert (our_writes(emulator), len(east.list("events", "shop"))) == (1, 1)
 
 
-async def test_of_two_decisions_that_race_the_newer_one_stands(
+async def test_of_two_decisions_that_race_the_newer_one_is_kept(
     east: EmulatedCluster, api: KubeApi, connected: Connect
 ) -> None:
     east.create(split(STANDS))

@@ -23,7 +23,7 @@ every_kind = pytest.mark.parametrize("sample", SAMPLES, ids=NAMES)
 
 
 class Dies:
-    """An API whose user is gone before its write, or after it: what comes then is never heard of."""
+    """An API whose user is gone before its write, or after it: the result is not seen by its user."""
 
     def __init__(self, api: Kubernetes, *, after: bool) -> None:
         self._api = api
@@ -82,7 +82,7 @@ async def test_a_write_whose_answer_is_lost_is_not_doubled(
 
 
 @every_kind
-async def test_a_late_repeat_does_not_undo_what_somebody_has_done_since(
+async def test_a_late_repeat_does_not_undo_what_another_writer_has_done_since(
     east: EmulatedCluster, connected: Connect, sample: Sample
 ) -> None:
     east.create(sample.object([sample.whole, 0]))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from bus.messages import RouteRef
-from reactor.actions.traffic.restore import restore
 from reactor.actions.traffic.route_weights import carry_out
 from reactor.clients.kubernetes_port import KubeApi
 from reactor.demo.kube import (
@@ -22,7 +21,6 @@ from reactor.demo.kube import (
 )
 from reactor.demo.kube.faults import FaultEffect
 from reactor.runtime.clock import Clock
-from rules.rulefile.route_kinds import ROUTE_KINDS
 from tests.integration.actions.conftest import Connect
 from tests.integration.actions.meddling import Overruled
 from tests.integration.actions.scene import FAILOVER, STANDS, our_writes, standing
@@ -178,12 +176,3 @@ async def test_a_kind_of_route_that_the_settings_lack_is_told_and_nothing_is_ask
     outcome = await carry_out(api, set_weights(FAILOVER, ref), Clock())
     assert (outcome.status, outcome.reason) == ("Failed", "UnknownRouteKind")
     assert outcome.detail == "routeKinds.Pool: a rule names this kind of route, the settings do not"
-
-
-async def test_letting_go_brings_the_healthy_weights_back(east: EmulatedCluster, api: KubeApi) -> None:
-    east.create(split([("p", 90), ("s", 10)]))
-    await carry_out(api, set_weights(FAILOVER, remember={"p": 90, "s": 10}), Clock())
-    outcomes = [await restore(api, route(), ROUTE_KINDS["TrafficSplit"], Clock()) for _ in range(2)]
-    assert [(outcome.status, outcome.wrote) for outcome in outcomes] == [("Done", True), ("Done", False)]
-    assert standing(east) == [("p", 90), ("s", 10)]
-    assert not east.get("trafficsplits", "checkout", "shop")["metadata"].get("annotations")

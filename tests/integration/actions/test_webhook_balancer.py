@@ -48,7 +48,7 @@ async def test_it_is_read_and_written_once(client: Webhook) -> None:
     assert (found.by_name, found.version) == (AWAY, "2")
 
 
-async def test_nobody_is_overwritten_without_being_read(client: Webhook) -> None:
+async def test_no_other_writer_is_overwritten_without_being_read(client: Webhook) -> None:
     async def somebody() -> None:
         await client.write(await client.read(), WeightChange({"blue": 7, "green": 7}, "theirs", "theirs"))
 

@@ -1,4 +1,4 @@
-"""What a cluster sees of us: each write's method, type, preconditions, and the Event after it."""
+"""Requests that a cluster gets from us: each write's method, type, preconditions, and the Event after it."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ async def test_gateway_routes_move(east: EmulatedCluster, api: KubeApi, kind: Ro
     assert weights_of(east.get(f"{kind.lower()}s", "checkout", "shop")) == [("p", 0), ("s", 1)]
 
 
-async def test_a_route_that_already_stands_so_is_not_written(
+async def test_a_route_that_already_has_the_weights_is_not_written(
     emulator: Emulator, east: EmulatedCluster, api: KubeApi
 ) -> None:
     east.create(split([("p", 0), ("s", 1)]))

@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from reactor.demo.kube import Emulator, write_kubeconfig
-from reactor.demo.kube.crds import load as load_definitions
+from reactor.demo.kube.crds import load_definitions
 from reactor.demo.kube.faults import Fault, Forbid, StatusFault
 from reactor.runtime.clock import Clock
 from reactor.workbench.livecheck import SETTINGS
@@ -203,7 +203,7 @@ async def test_people_to_tell_that_the_settings_do_not_name_are_told(world: Worl
     ]
 
 
-async def test_a_url_stands_for_every_cluster_and_a_name_for_one(world: World) -> None:
+async def test_a_url_is_used_for_every_cluster_and_a_name_for_one(world: World) -> None:
     west = world.emulator.cluster("west")
     west.ensure_namespace("shop")
     url = world.emulator.url("west")
@@ -216,7 +216,7 @@ async def test_a_url_stands_for_every_cluster_and_a_name_for_one(world: World) -
     assert await world.asked(RULES, words=(SETTINGS, f"west={url}")) == []
 
 
-async def test_a_context_of_the_kubeconfig_stands_for_a_cluster(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_context_of_the_kubeconfig_names_a_cluster(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     world.shop.split("checkout", "fallback")
     file = write_kubeconfig(world.folder / "home", world.emulator)
     monkeypatch.setattr("kubernetes.aio.config.kube_config.KUBE_CONFIG_DEFAULT_LOCATION", str(file))
@@ -226,7 +226,7 @@ async def test_a_context_of_the_kubeconfig_stands_for_a_cluster(world: World, mo
     assert "no-such-context" in found
 
 
-async def test_a_url_that_nobody_answers_at_is_a_finding(world: World) -> None:
+async def test_a_url_without_a_server_is_a_finding(world: World) -> None:
     reading = examine([("f.yaml", RULES)])
     [found] = await ask(reading, ["http://127.0.0.1:9"], None, world.folder)
     assert found.file == "http://127.0.0.1:9"
@@ -371,7 +371,7 @@ async def test_a_cluster_probe_needs_an_answer_only(world: World) -> None:
 
 
 async def test_many_clusters_are_asked_at_once(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("reactor.clients.kubernetes.CONNECT_SECONDS", 60.0)  # one process serves all thirty
+    monkeypatch.setattr("reactor.clients.api_transport.CONNECT_SECONDS", 60.0)  # one process serves all thirty
     names = [f"c{number}" for number in range(30)]
     for name in names:
         world.emulator.cluster(name).ensure_namespace("shop")

@@ -1,4 +1,4 @@
-"""What `reactor doctor` says of servers: emulated clusters, a Prometheus that never answers, and clocks."""
+"""Findings of `reactor doctor` about servers: emulated clusters, a Prometheus that never answers, and clocks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whole backtests against a recorded Prometheus: what is asked, what comes of it, and all the ways not to answer."""
+"""Whole backtests against a recorded Prometheus: what is asked, the result, and all ways not to answer."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def request(
     to_ms = (START + round(hours * 3600)) * 1000
     span = BacktestSpan(START * 1000, to_ms, to_ms + 10**10, step)
     plans = [
-        BacktestPlan(loader.load([("shop.yaml", one)]), span, ("main",))
+        BacktestPlan(loader.load_rules([("shop.yaml", one)]), span, ("main",))
         for one in ([text] if other is None else [text, other])
     ]
     endpoints = {"main": Endpoint.model_validate({"url": server.url, **endpoint})}
@@ -114,7 +114,7 @@ async def test_each_chunk_is_asked_once_and_within_prometheus_limit(prometheus: 
     for form in prometheus.asked:
         assert float(form["start"]) % (CHUNK_POINTS * 30) == 0
     second = await done(wanted)
-    assert len(prometheus.asked) == asked  # all of it stood in the cache
+    assert len(prometheus.asked) == asked  # all of it was in the cache
     assert json.dumps(report(first)) == json.dumps(report(second))
     assert page(first) == page(second)
 
@@ -139,7 +139,7 @@ async def test_without_a_cache_nothing_stays(prometheus: Recorded, tmp_path: Pat
 async def test_while_prometheus_was_away_its_silence_is_no_recovery(prometheus: Recorded) -> None:
     bad = within((START + 1800, START + 2700), there=0.0)
     prometheus.says["up_ratio"] = [({"service": "checkout"}, bad), ({"service": "fallback"}, lambda _: 1.0)]
-    # Scrapes end at half past; what stands in the answers after that is only looked back at.
+    # Scrapes end at half past; samples of the answers after that are only looked back at.
     prometheus.says[NEWEST_SCRAPE] = [({}, lambda second: min(second, START + 1830))]
     checkout = report(await done(request(prometheus)))["rules"][0]
     assert [mark["move"] for mark in checkout["timeline"] if mark["type"] == "action"] == ["Away"]

@@ -77,7 +77,7 @@ async def _page() -> str:
         server.says = {"up_ratio": series, NEWEST_SCRAPE: [({}, lambda second: second - 5)]}
         end = (START + DAYS * 86_400) * 1000
         span = BacktestSpan(START * 1000, end, end + 10**10, None)
-        plans = [BacktestPlan(loader.load([("shop.yaml", rules(bears))]), span, ("main",)) for bears in (300, 0)]
+        plans = [BacktestPlan(loader.load_rules([("shop.yaml", rules(bears))]), span, ("main",)) for bears in (300, 0)]
         endpoints = {"main": Endpoint.model_validate({"url": server.url})}
         request = BacktestRequest(plans[0], endpoints, plans[1], Sweep("tolerationSeconds", SWEPT))
         done = await run(request, lambda *_: None)
@@ -143,7 +143,7 @@ async def test_it_is_dark_where_the_readers_system_is(browser: Browser, written:
     assert (light, await browser.ask(BACKGROUND)) == ("rgb(255, 255, 255)", "rgb(21, 24, 28)")
 
 
-async def test_on_a_telephone_nothing_stands_out_to_the_right(browser: Browser, written: Path) -> None:
+async def test_on_a_telephone_nothing_is_wider_than_the_screen(browser: Browser, written: Path) -> None:
     await browser.resize(360, 740)
     await browser.go(written.as_uri())
     assert await browser.ask("document.documentElement.scrollWidth") <= 360

@@ -64,7 +64,7 @@ async def _page() -> str:
         end = (START + DAYS * 86_400) * 1000
         span = BacktestSpan(START * 1000, end, end, None)
         versions = (RULES + SECOND, RULES.replace("Seconds: 120", "Seconds: 600") + SECOND)
-        plan, other = (BacktestPlan(loader.load([("shop.yaml", one)]), span, ("main",)) for one in versions)
+        plan, other = (BacktestPlan(loader.load_rules([("shop.yaml", one)]), span, ("main",)) for one in versions)
         endpoints = {"main": Endpoint.model_validate({"url": server.url})}
         done = await run(
             BacktestRequest(plan, endpoints, other, Sweep("tolerationSeconds", (0, 600)), curves=True), lambda *_: None
@@ -115,7 +115,7 @@ HAPPENED = {
     "line.away": (OUTAGE + 2 * MINUTE, OUTAGE + 2 * MINUTE),
     "line.home": (OUTAGE + 13 * MINUTE, OUTAGE + 13 * MINUTE),
 }
-"""What the test's past and its rule make of the outage: from, until."""
+"""Intervals of the picture that follow from the test's past and its rule: from, until."""
 # What is on the screen: the box without its outline, and whether a pointer in its middle is on it.
 SEEN = """(kind) => {
   const one = document.querySelector(`svg.lane ${kind}`);
@@ -149,7 +149,7 @@ async def zoom(browser: Browser, first: float, until: float) -> None:
 
 
 @pytest.mark.parametrize("near", ZOOMS)
-async def test_what_is_drawn_stands_at_its_time_however_near_one_looks(browser: Browser, week: Path, near: str) -> None:
+async def test_what_is_drawn_is_at_its_time_however_near_one_looks(browser: Browser, week: Path, near: str) -> None:
     await browser.resize(1280, 900)
     await browser.go(week.as_uri())
     await browser.ask("document.querySelector('h3').scrollIntoView({block: 'center'})")
@@ -193,7 +193,7 @@ async def test_near_an_outage_the_curve_has_each_sample(browser: Browser, week: 
     )
     second = DAYS * 86_400 / 1000
     bad = [run for run in runs if run[3] == 0.4]
-    # The samples of 07:02:00 to 07:09:30 stand for 30 s each.
+    # The samples of 07:02:00 to 07:09:30 count for 30 s each.
     assert [bad[0][0] * second, bad[-1][1] * second] == pytest.approx([OUTAGE - START, OUTAGE + 480 - START], abs=1)
     assert {run[2] for run in bad} == {0.4}  # no part of it reaches down to what was measured before and after
     around = [run for run in runs if abs(run[0] * second - (OUTAGE - START)) < 20 * MINUTE]

@@ -1,4 +1,4 @@
-"""What is asked for a rule file, and what a reader is told that the past cannot show."""
+"""Queries for a rule file, and the notes about what the past cannot show."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ async def prometheus() -> AsyncIterator[Recorded]:
 
 
 def load(text: str) -> RuleSet:
-    return loader.load([("shop.yaml", text)])
+    return loader.load_rules([("shop.yaml", text)])
 
 
 def plan(text: str, *, hours: int = 1) -> BacktestPlan:
@@ -71,19 +71,19 @@ def test_each_source_asks_its_own_server_at_its_own_pace() -> None:
     }  # fmt: skip
 
 
-def test_a_step_counts_for_all_and_nobody_has_to_ask_for_scrapes() -> None:
+def test_a_step_counts_for_all_and_no_setting_is_needed_for_scrapes() -> None:
     of = plan(SOURCES + CHECKOUT)
     other = replace(of, span=replace(of.span, step_ms=45_000), scrapes="", only="one")
     assert [(ask.prometheus, ask.query, ask.grid.step_ms) for ask in other.asks()] == [("one", "down", 45_000)]
 
 
-async def test_a_backend_that_nobody_has_heard_of_gets_no_traffic_unless_it_is_assumed(prometheus: Recorded) -> None:
+async def test_a_backend_without_an_observation_gets_no_traffic_unless_it_is_assumed(prometheus: Recorded) -> None:
     of = plan(SOURCES + CHECKOUT)
     alone = (await played(of, prometheus)).played.stories["checkout"]
     assert (alone.acts, [wait.reason for wait in alone.waits]) == ([], ["NoHealthySecondary"])
     assumed = (await played(replace(of, assume_healthy=("service/**",)), prometheus)).played.stories["checkout"]
     assert [act.move for act in assumed.acts] == ["Away", "Home"]
-    # The source that speaks of it later has the last word, under the same signal.
+    # The source that publishes it later counts, under the same signal.
     lane = assumed.lanes["east/shop/TrafficSplit/checkout", "service/east/shop/checkout"]
     assert lane.bad_seconds == 300
 

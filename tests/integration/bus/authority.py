@@ -1,4 +1,4 @@
-"""Who may talk to a nats-server, and how it is asked for: certificates, nkeys, and JWTs as `nsc` writes them."""
+"""Authorisation of a nats-server: certificates, nkeys, and JWTs as `nsc` writes them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _NO_LIMITS = {"subs": -1, "data": -1, "payload": -1}
 
 
 def certificates(folder: Path) -> None:
-    """A CA (`ca.pem`), a server and a client that it vouches for, and a stranger that vouches for itself."""
+    """A CA (`ca.pem`), a server and a client that it signs, and a stranger that is self-signed."""
     if shutil.which("openssl") is None:
         pytest.skip("no openssl to make certificates with")
     folder.mkdir(parents=True, exist_ok=True)

@@ -18,7 +18,7 @@ from bus.envelope import encode
 from bus.errors import KeyNotFound, Malformed
 from bus.jetstream import provision
 from bus.jetstream.lookup import last
-from bus.message_admission import read
+from bus.message_admission import read_message
 from bus.messages import IsolateZone, Pause
 from bus.port import Outgoing
 from bus.topology import EXECUTORS, FACTS, INBOX, LEASES, LINKS, PARTITIONS, ROUTERS
@@ -63,12 +63,12 @@ async def test_what_is_stored_cannot_be_sent_on_as_a_command_or_an_action(
                 [delivery] = await work.next(WAIT)
                 assert delivery.subject == subject
                 with pytest.raises(Malformed):
-                    read(delivery.subject, delivery.body)
+                    read_message(delivery.subject, delivery.body)
                 await work.ack([delivery])
         async with bus.read(FACTS, subjects.facts(0), after=0) as reading:
             [delivery] = await reading.next(WAIT)
             with pytest.raises(Malformed):
-                read(delivery.subject, delivery.body)
+                read_message(delivery.subject, delivery.body)
 
 
 async def test_a_command_of_before_cannot_be_given_again_by_who_may_only_look(server: EmbeddedServer) -> None:
@@ -84,7 +84,7 @@ async def test_a_command_of_before_cannot_be_given_again_by_who_may_only_look(se
         async with bus.work(ROUTERS, batch=1) as work:
             [delivery] = await work.next(WAIT)
             with pytest.raises(Malformed):
-                read(delivery.subject, delivery.body)
+                read_message(delivery.subject, delivery.body)
             await work.ack([delivery])
 
 

@@ -126,7 +126,7 @@ async def test_before_init_check_names_everything_that_is_missing_and_writes_not
         assert (await bus.connection.api("STREAM.NAMES", {}))["total"] == 0
 
 
-async def test_check_names_each_permission_that_is_missing_and_leaves_no_trace(tmp_path: Path) -> None:
+async def test_check_names_each_permission_that_is_missing_and_leaves_nothing_behind(tmp_path: Path) -> None:
     rights = RIGHTS.format(buckets=buckets(but="reactor_intents"), more="")
     async with Configured(tmp_path / "nats", f"{jetstream(tmp_path)}\n{rights}") as server:
         url = server.url.replace("nats://", "nats://me:pw@")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import timedelta
@@ -67,7 +68,7 @@ async def test_where_tls_is_asked_for_nothing_is_said_in_plain_text(tmp_path: Pa
 
 
 async def test_certificates_that_are_renewed_while_we_run_are_taken_at_the_next_connection(tmp_path: Path) -> None:
-    """As cert-manager does it: another CA, another certificate of ours, and a server that goes by them."""
+    """As cert-manager does it: another CA, another certificate of ours, and a server that uses them."""
     certificates(tmp_path)
     ours = {"ca_file": tmp_path / "ca.pem", "cert_file": tmp_path / "client.pem", "key_file": tmp_path / "client.key"}
     async with (
@@ -149,7 +150,7 @@ async def test_of_several_urls_one_that_answers_is_enough(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("key", ["ca_file", "credentials", "nkey_seed_file", "password_file"])
-async def test_a_file_that_is_missing_is_named_before_anybody_is_asked(tmp_path: Path, key: str) -> None:
+async def test_a_file_that_is_missing_is_named_before_any_server_is_asked(tmp_path: Path, key: str) -> None:
     user = {"user": "reactor"} if key == "password_file" else {}
     with pytest.raises(SettingsError, match="gone"):
         async with as_settings_say("nats://127.0.0.1:1", **user, **{key: tmp_path / "gone"}):
@@ -170,3 +171,18 @@ async def test_a_file_that_is_missing_is_named_before_anybody_is_asked(tmp_path:
 def test_settings_that_contradict_themselves_are_refused(given: dict[str, str], told: str) -> None:
     with pytest.raises(ValidationError, match=told):
         BusSettings.model_validate(given)
+
+
+async def test_a_server_that_is_silent_in_the_handshake_is_given_up(tmp_path: Path) -> None:
+    """The stream whose handshake is broken off never learns that it was closed."""
+    certificates(tmp_path)
+    info = {"server_id": "silent", "version": "2.12.1", "max_payload": 1 << 20, "tls_required": True}
+
+    async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(f"INFO {json.dumps(info)}\r\n".encode())
+        await reader.read()  # until the peer has closed
+        writer.close()
+
+    async with await asyncio.start_server(silent, "127.0.0.1", 0) as server, asyncio.timeout(30):
+        port = server.sockets[0].getsockname()[1]
+        await refused(f"tls://127.0.0.1:{port}", "no NATS server at", ca_file=tmp_path / "ca.pem")

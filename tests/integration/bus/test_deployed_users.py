@@ -38,7 +38,7 @@ class Composed(EmbeddedServer):
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
         self.root = folder.parent
-        """Where the container's `/run`, `/etc` and `/data` are."""
+        """Folder for the container's `/run`, `/etc` and `/data`."""
         for name in ("run/webhook", "run/reactor", "run/people", "run/nats", "etc/nats"):
             (self.root / name).mkdir(parents=True)
         for _ in range(2):  # Compose runs it at every `up`

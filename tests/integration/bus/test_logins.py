@@ -1,4 +1,4 @@
-"""What `reactor bus permissions` prints for nkeys and JWTs, on a real nats-server."""
+"""Permissions that `reactor bus permissions` prints for nkeys and JWTs, on a real nats-server."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ async def test_users_that_nsc_makes_may_do_what_users_with_passwords_may(tmp_pat
 
 
 def template(words: list[str]) -> dict[str, Any]:
-    """What a signing key allows that is made so."""
+    """Permissions of a signing key that is made by this command."""
     assert words[:6] == ["nsc", "edit", "signing-key", "--sk", "generate", "--role"]
     assert words[7::2][:2] == ["--allow-pub", "--allow-sub"]
     publish, subscribe, *answers = words[8], words[10], *words[11:]

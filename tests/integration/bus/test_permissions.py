@@ -1,4 +1,4 @@
-"""What each role may do on a real nats-server, and what it may not: every role against every subject."""
+"""Permissions of each role on a real nats-server: every role against every subject."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ SUBJECTS = {
     "_INBOX_executor.x": set(),
     "_INBOX_reactor.x": set(),
 }
-"""Who may publish there, besides `reactor`, which may what its five parts may."""
+"""Users that may publish on each subject, besides `reactor`, which may what its five parts may."""
 ONLY_TO_MAKE = {"$JS.API.STREAM.UPDATE.REACTOR_FACTS", "$JS.API.CONSUMER.DURABLE.CREATE.REACTOR_ACTIONS.executors"}
 
 
@@ -167,7 +167,7 @@ async def client_of(server: EmbeddedServer, user: str) -> AsyncIterator[tuple[Cl
 
 
 async def refused_all(client: Client, denied: list[str]) -> None:
-    """Wait for the refusal of a subject that nobody may use: those of all before it have come by then."""
+    """Wait for the refusal of a subject that no role may use: those of all before it have come by then."""
     await client.publish("of.nobody", b"")
     async with asyncio.timeout(60):
         while not any("of.nobody" in text for text in denied):
@@ -185,7 +185,7 @@ async def bus_of(server: EmbeddedServer, user: str, *, read_only: bool = False) 
 
 
 def allowed(user: str) -> set[str]:
-    """Where this user may publish, as the matrix of all roles has it."""
+    """Subjects on which this user may publish, by the matrix of all roles."""
     if user != "reactor":
         return {one for one, users in SUBJECTS.items() if user in users}
     own = {subjects.command("pause", "web")}  # the page gives commands in its user's name
@@ -205,7 +205,7 @@ async def test_each_role_may_publish_where_its_work_is_and_nowhere_else(server: 
 
 
 @pytest.mark.parametrize("user", NAMES)
-async def test_each_role_hears_its_own_inbox_and_nobody_elses(server: EmbeddedServer, user: str) -> None:
+async def test_each_role_reads_its_own_inbox_and_no_other(server: EmbeddedServer, user: str) -> None:
     wanted = {f"_INBOX_{user}.>", *(one for one in of_any(user).subscribe if not one.startswith("_INBOX"))}
     foreign = [f"_INBOX_{name}.>" for name in NAMES if name != user]
     asked = {*wanted, *foreign, "_INBOX.>", ">", "reactor.>", "$KV.>", "$JS.>", "$SYS.>", "reactor.actions.>"}

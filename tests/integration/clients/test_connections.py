@@ -1,4 +1,4 @@
-"""How many connections a cluster gets, and what becomes of those that are not needed any more."""
+"""Number of connections to a cluster, and the end of those that are not needed any more."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ async def test_clients_whose_credentials_were_renewed_are_not_kept(
 
 
 def clients() -> int:
-    """How many of the official client's connections there are."""
+    """Number of the official client's connections."""
     gc.collect()
     return sum(isinstance(found, ApiClient) for found in gc.get_objects())
 

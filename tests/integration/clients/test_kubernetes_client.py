@@ -1,4 +1,4 @@
-"""What our client sends to a Kubernetes API, and what it makes of the answers."""
+"""Requests of our client to a Kubernetes API, and its handling of the answers."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from reactor.clients.api_transport import ApiTransport
 from reactor.clients.clusters import Clusters
 from reactor.clients.kubernetes import Kubernetes, connect
 from reactor.clients.kubernetes_port import ApiUnavailable, Conflict, Forbidden, Invalid, NotFound
@@ -128,8 +129,7 @@ async def test_no_usable_answer_is_worth_another_try(api: Kubernetes, east: Emul
 async def test_a_server_that_never_answers_is_given_up(
     api: Kubernetes, east: EmulatedCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    defaults = Kubernetes._json.__kwdefaults__ or {}
-    monkeypatch.setitem(defaults, "seconds", 0.1)
+    monkeypatch.setitem(ApiTransport.text.__kwdefaults__ or {}, "seconds", 0.1)
     east.faults.add(Fault(Hang()))
     with pytest.raises(ApiUnavailable, match="got no answer"):
         await api.get(CHECKOUT)
@@ -139,7 +139,7 @@ async def test_a_read_that_hangs_is_left_when_the_server_answers_again_and_a_wri
     api: Kubernetes, east: EmulatedCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("reactor.clients.hanging.ASK_SECONDS", 0.1)
-    monkeypatch.setattr("reactor.clients.kubernetes.ANSWER_SECONDS", 0.2)
+    monkeypatch.setattr("reactor.clients.api_transport.ANSWER_SECONDS", 0.2)
     frozen = east.faults.add(Fault(Hang()))
     reading = asyncio.create_task(api.get(CHECKOUT))
     while frozen.hits < 3:  # itself, and two small ones that got no answer
@@ -305,14 +305,14 @@ async def hangs(tmp_path: Path) -> AsyncIterator[JsonObject]:
 
 
 async def _pids(path: Path) -> str:
-    """What the program has written, once it has begun: it is started by a thread."""
+    """Text that the program has written, once it has begun: it is started by a thread."""
     async with asyncio.timeout(30):
         while not (path.exists() and (text := path.read_text("utf-8"))):
             await asyncio.sleep(0.01)
     return text
 
 
-async def test_a_program_for_credentials_that_hangs_holds_up_nobody_else(
+async def test_a_program_for_credentials_that_hangs_delays_no_other(
     emulator: Emulator, east: EmulatedCluster, tmp_path: Path, kubeconfig: Callable[..., Path], hangs: JsonObject,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip

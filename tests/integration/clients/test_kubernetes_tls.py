@@ -49,7 +49,7 @@ PORT: dict[str, int] = {}
 
 
 def kubeconfig(folder: Path, url: str, *, inline: bool) -> Path:
-    """Our settings: files by their names, or what stands in them, as most kubeconfigs have it."""
+    """Our settings: files by their names, or their contents, as most kubeconfigs have it."""
 
     def given(name: str, file: str) -> dict[str, Any]:
         path = folder / file
@@ -88,7 +88,7 @@ async def test_certificates_that_are_replaced_are_read_again(tmp_path: Path, ask
     await api.close()
 
 
-async def test_a_server_that_nobody_vouches_for_is_still_refused(tmp_path: Path) -> None:
+async def test_a_server_without_a_trusted_certificate_is_still_refused(tmp_path: Path) -> None:
     await asyncio.to_thread(certificates, tmp_path)
     async with served(tmp_path, asks=False) as url:
         path = kubeconfig(tmp_path, url, inline=False)

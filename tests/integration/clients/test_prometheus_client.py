@@ -102,16 +102,29 @@ async def test_a_scalar_is_one_series_without_labels(server: Server, prometheus:
     assert await prometheus.query("3.5") == [Sample({}, 3.5, 1435781451.781)]
 
 
-async def test_a_warning_beside_an_answer_is_counted_and_told_once(
+async def test_a_warning_about_the_query_is_counted_and_told_once(
     server: Server, prometheus: Prometheus, caplog: pytest.LogCaptureFixture
 ) -> None:
-    server.answer = VECTOR | {"warnings": ["remote_read: connection refused"]}
+    odd = "PromQL warning: encountered a mix of histograms and floats for aggregation"
+    server.answer = VECTOR | {"warnings": [odd]}
     before = telemetry.prometheus_warnings.labels("main")._value.get()
     for _ in range(3):
         assert len(await prometheus.query("up")) == 3
     assert telemetry.prometheus_warnings.labels("main")._value.get() - before == 3
     [told] = [record for record in caplog.records if record.levelname == "WARNING"]
-    assert told.__dict__["warning"] == "remote_read: connection refused"
+    assert told.__dict__["warning"] == odd
+
+
+@pytest.mark.parametrize("partial", [{"warnings": ["remote_read: connection refused"]}, {"isPartial": True}])
+async def test_an_answer_of_a_part_of_the_data_is_no_answer(
+    server: Server, prometheus: Prometheus, partial: dict[str, Any]
+) -> None:
+    """A series that it lacks would count as one that has left: as bad, or as recovered."""
+    server.answer = EMPTY | partial
+    with pytest.raises(QueryFailed, match="a part of the data only"):
+        await prometheus.query("up == 0")
+    server.answer = EMPTY | {"isPartial": False, "warnings": []}
+    assert await prometheus.query("up == 0") == []
 
 
 async def test_no_series_are_no_error(server: Server, prometheus: Prometheus) -> None:
@@ -177,7 +190,7 @@ async def test_a_server_that_is_not_there_is_a_failure() -> None:
     await nobody.close()
 
 
-async def test_a_token_is_read_anew_for_every_query(server: Server, tmp_path: Path) -> None:
+async def test_a_token_is_read_again_for_every_query(server: Server, tmp_path: Path) -> None:
     token = tmp_path / "token"
     token.write_text("one\n")
     bearer = client(server, bearerTokenFile=token)

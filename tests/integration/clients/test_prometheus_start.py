@@ -1,4 +1,4 @@
-"""A real Prometheus that starts anew: what it knows from before is no answer."""
+"""A real Prometheus that restarts: what it knows from before is no answer."""
 
 from __future__ import annotations
 

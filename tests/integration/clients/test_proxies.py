@@ -105,7 +105,9 @@ ALL: list[Callable[..., Awaitable[None]]] = [_query, _alerts, _notify, _records]
 
 
 @pytest.mark.parametrize("asks", [*ALL, _objects])
-async def test_what_the_environment_names_is_used_by_nobody(asks: Callable[..., Awaitable[None]], proxy: Proxy) -> None:
+async def test_what_the_environment_names_is_used_by_no_client(
+    asks: Callable[..., Awaitable[None]], proxy: Proxy
+) -> None:
     await asks()
     assert proxy.asked == []
 

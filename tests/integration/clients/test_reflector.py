@@ -48,7 +48,7 @@ def config_map(name: str, value: str = "1", **labels: str) -> JsonObject:
 
 
 class Copy:
-    """What a reflector told."""
+    """Changes that a reflector reported."""
 
     def __init__(self) -> None:
         self.batches: list[list[tuple[ChangeType, str]]] = []
@@ -187,7 +187,7 @@ async def test_a_server_that_fails_at_first_is_asked_again(api: Kubernetes, east
 async def test_what_was_refused_for_long_is_asked_for_again_soon(
     api: Kubernetes, east: EmulatedCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Rights that are given back count at once: what stands has to be acted on within ten seconds and its window."""
+    """Rights that are given back count at once: what is bad must be acted on within ten seconds and its window."""
     monkeypatch.setattr(watch_failures, "REFUSED_SECONDS", 0.05)
     refused = east.faults.add(Fault(Forbid(), resource="configmaps", count=2))
     hourly = RetryBackoff(first_seconds=3600, most_seconds=3600)
@@ -313,7 +313,7 @@ async def test_the_copy_is_not_believed_while_the_server_is_away(
         await eventually(lambda: subject.connected)
 
 
-async def test_a_quiet_watch_is_believed_and_vouched_for_each_time_that_the_server_ends_it(
+async def test_a_quiet_watch_is_believed_and_confirmed_each_time_that_the_server_ends_it(
     api: Kubernetes, east: EmulatedCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("reactor.clients.reflector.SHORT_SECONDS", 0.05)
@@ -596,7 +596,7 @@ async def test_after_a_standstill_only_a_list_proves_anything(api: Kubernetes, e
         await eventually(lambda: bool(east.watches))
         clock.standstill.tick()
         clock.seconds = 5
-        east.patch("configmaps", "a", {"data": {"value": "2"}}, "shop")  # sent while nobody read
+        east.patch("configmaps", "a", {"data": {"value": "2"}}, "shop")  # sent while there was no reader
         assert subject.seen is None
         await eventually(lambda: len(found) == 2)
         assert subject.seen == clock.now()
@@ -747,7 +747,7 @@ async def test_what_hangs_is_left_when_the_server_answers_again(
     api: Kubernetes, east: EmulatedCluster, monkeypatch: pytest.MonkeyPatch, verb: Any
 ) -> None:
     monkeypatch.setattr("reactor.clients.hanging.ASK_SECONDS", 0.1)
-    monkeypatch.setattr("reactor.clients.kubernetes.ANSWER_SECONDS", 0.2)
+    monkeypatch.setattr("reactor.clients.api_transport.ANSWER_SECONDS", 0.2)
     copy = Copy()
     async with running(reflector(api, copy, idle_seconds=60)) as subject:
         await eventually(lambda: bool(east.watches))

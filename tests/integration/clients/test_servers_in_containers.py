@@ -1,4 +1,5 @@
-"""What we ask of NATS, Prometheus and Alertmanager, asked of processes here and of the images of docker-compose.yml.
+"""Behaviour of NATS, Prometheus and Alertmanager that we rely on, on processes here and on the images of
+docker-compose.yml.
 
 The images are run where a Docker engine answers.
 """

@@ -1,4 +1,4 @@
-"""Many namespaces of one cluster are watched by one watch, and nobody notices but the server."""
+"""Many namespaces of one cluster are watched by one watch, and only the server notices."""
 
 from __future__ import annotations
 
@@ -274,7 +274,7 @@ async def test_a_refusal_that_is_not_yet_noted_is_not_asked_for_again() -> None:
     await watches.close()
 
 
-async def test_its_failure_is_the_failure_of_all_and_the_next_one_begins_anew() -> None:
+async def test_its_failure_is_the_failure_of_all_and_the_next_one_starts_again() -> None:
     server = Server()
     watches = SharedWatches("east", server.open)
     async with many(watches):

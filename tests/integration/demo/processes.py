@@ -18,7 +18,7 @@ async def until(happened: Callable[[], bool], what: str) -> None:
 
 
 def runs(pid: int) -> bool:
-    """Whether this process exists and has not ended."""
+    """True if this process exists and has not ended."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except (FileNotFoundError, ProcessLookupError):

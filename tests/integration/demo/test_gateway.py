@@ -1,4 +1,4 @@
-"""The gateway: real requests, by the weights that stand in the cluster."""
+"""The gateway: real requests, by the current weights in the cluster."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ async def test_requests_go_where_the_weights_say_and_failures_are_counted(
         east = await stack.enter_async_context(serving(Service("east"), "127.0.0.1", 0))
         west = await stack.enter_async_context(serving(broken, "127.0.0.1", 0))
         move(emulator, 3, 1, 1)
-        gateway = Gateway(session, {"checkout": east, "checkout-west": west})  # and central is run by nobody
+        gateway = Gateway(session, {"checkout": east, "checkout-west": west})  # and no process runs central
         following = asyncio.create_task(gateway.follow(emulator.url("east"), SPLIT))
         async with asyncio.timeout(PATIENCE):
             while not gateway.take(0).weights:

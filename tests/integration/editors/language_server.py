@@ -71,7 +71,7 @@ class Editor:
         return "" if found is None else str(found["contents"]["value"])
 
     async def completions(self, file: Path, line: int, character: int) -> dict[str, str]:
-        """Give what may stand at a place, with its documentation."""
+        """Give what may be written at a place, with its documentation."""
         found = await self.ask("textDocument/completion", _place(file, line, character))
         return {item["label"]: str(item.get("documentation", "")) for item in found["items"]}
 

@@ -1,4 +1,4 @@
-"""What people see while they write: yaml-language-server with the schema that `reactor schema` prints."""
+"""Completion and mistakes while a file is written: yaml-language-server with the schema of `reactor schema`."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ async def test_an_editor_finds_no_fault_with_the_library(editor: Editor, tmp_pat
         ("    recoverySeconds: -1", 7, "minimum"),
     ],
 )  # fmt: skip
-async def test_an_editor_shows_a_mistake_where_it_stands(
+async def test_an_editor_shows_a_mistake_at_its_place(
     editor: Editor, tmp_path: Path, wrong: str, line: int, says: str
 ) -> None:
     found = await editor.open(written(tmp_path, BEGUN.rstrip() + f"\n{wrong}\n"))
@@ -66,12 +66,12 @@ async def test_an_editor_shows_what_a_key_means_and_which_keys_there_are(editor:
     file = written(tmp_path, BEGUN)
     await editor.open(file)
     shown = await editor.hover(file, 6, 8)
-    assert "How long a target must be bad without a break before the rule acts" in shown
+    assert "The time for which a target must be bad without a break before the rule acts" in shown
     offered = await editor.completions(file, 7, 4)
     assert {"recoverySeconds", "backends", "onAllDown", "guards", "steps"} <= offered.keys()
     assert "resourceSelectors" not in offered, "of another kind of rule"
     assert "tolerationSeconds" not in offered, "stands there already"
-    assert "How long a target must be Healthy again" in offered["recoverySeconds"]
+    assert "The time for which a target must be Healthy again" in offered["recoverySeconds"]
 
 
 async def test_an_editor_knows_rule_tests_too(editor: Editor, tmp_path: Path) -> None:

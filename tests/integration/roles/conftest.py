@@ -20,12 +20,12 @@ from bus.port import Bus
 from bus.topology import Queue
 from reactor.actions.execution import ExecutionContext
 from reactor.decide.decider import Decider
-from reactor.decide.partition import PartitionContext
+from reactor.decide.partition_context import PartitionContext
 from reactor.execute.executor import Executor
 from reactor.route.publisher import FactPublisher
 from reactor.runtime.clock import Clock
 from rules.engine.routing import Routing
-from rules.loader import load
+from rules.loader import load_rules
 
 PARTITIONS = 8
 EAST, WEST = "service/east/shop/checkout", "service/west/shop/checkout"
@@ -45,7 +45,7 @@ rules:
 
 @dataclass
 class World:
-    """What the executors of a test write to, and what is told about it."""
+    """Bus, clock and rules of a test, and the actions that its executors carried out."""
 
     bus: Bus
     clock: Clock
@@ -75,7 +75,7 @@ class World:
         await self.publisher.publish(Observation(target=target, status=status, observed_at=self.clock.now()))
 
     async def list_route(self, **weights: int) -> None:
-        """Publish the route as it stands."""
+        """Publish the route's current state."""
         backends = tuple(Backend(service=name.replace("_", "-"), weight=weight) for name, weight in weights.items())
         route = Route(
             cluster="east", kind="TrafficSplit", namespace="shop", name="checkout", backends=backends,
@@ -84,7 +84,7 @@ class World:
         await self.publisher.publish(route)
 
     def shared(self, name: str) -> PartitionContext:
-        """What a process of this name would share among its partitions."""
+        """Context that a process of this name would share among its partitions."""
         return PartitionContext(self.bus, self.clock, self.routing, PARTITIONS, name)
 
     @asynccontextmanager
@@ -155,7 +155,7 @@ def make_world(server: EmbeddedServer) -> Callable[..., object]:
 
     @asynccontextmanager
     async def make(*, mode: str = "Enforce", toleration: float = 0.0, rule: str = RULE) -> AsyncIterator[World]:
-        rules = load([("shop.yaml", rule.format(mode=mode, toleration=toleration))])
+        rules = load_rules([("shop.yaml", rule.format(mode=mode, toleration=toleration))])
         routing, clock = Routing(rules.rules), Clock()
         async with JetStreamBus.connect(server.url, name="test", timeout=timedelta(seconds=10)) as bus:
             await provision(bus)

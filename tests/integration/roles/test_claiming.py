@@ -9,7 +9,8 @@ from bus.testing.memory import MemoryBus
 from bus.topology import LEASES
 from reactor.decide import decider as decider_
 from reactor.decide.decider import Decider
-from reactor.decide.partition import Partition, PartitionContext
+from reactor.decide.partition import Partition
+from reactor.decide.partition_context import PartitionContext
 from reactor.fleet import fleet
 from reactor.runtime.clock import Clock
 from rules.engine.routing import Routing

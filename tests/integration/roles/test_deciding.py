@@ -31,7 +31,7 @@ Make = Callable[..., AbstractAsyncContextManager[World]]
 AWAY = {"checkout": 0, "checkout-west": 1}
 HOME = {"checkout": 1, "checkout-west": 0}
 PAUSED = 5.0
-BAD = Health.UNHEALTHY
+GOOD, BAD = Health.HEALTHY, Health.UNHEALTHY
 
 
 async def healthy(world: World) -> None:
@@ -77,7 +77,7 @@ async def test_a_restart_forgets_no_deadline(make_world: Make) -> None:
         assert timedelta(seconds=1.4) < window.window_ended - window.window_began < timedelta(seconds=3)
 
 
-async def test_what_is_heard_while_nobody_decides_is_decided_later(make_world: Make) -> None:
+async def test_what_is_heard_while_no_process_decides_is_decided_later(make_world: Make) -> None:
     async with make_world() as world:
         await healthy(world)
         await world.see(EAST, Health.UNHEALTHY)
@@ -93,14 +93,14 @@ async def test_a_recovery_that_is_still_unread_stops_the_failover(make_world: Ma
             await world.see(EAST, Health.UNHEALTHY)
             await eventually(lambda: any(group.next_deadline for group in decider.groups()))
         await world.see(EAST, Health.HEALTHY)
-        await asyncio.sleep(0.6)  # nobody decides: this is the time that passes
+        await asyncio.sleep(0.6)  # no process decides: this is the time that passes
         async with world.decider("two") as decider, world.executor():
             await eventually(lambda: [m.window for g in decider.groups() for m in g.members.values()] == [None, None])
     assert world.written == []
 
 
 async def test_a_window_waits_for_what_is_in_the_hands_of_a_router(make_world: Make) -> None:
-    """The secondary's failure came in, and the router that took it is cut off: nobody moves traffic there."""
+    """The secondary's failure came in, and the router that took it is cut off: no process moves traffic there."""
     async with make_world(toleration=0.3) as world, world.decider("one") as decider, world.executor():
         await healthy(world)
         waits = telemetry.holds.labels("", Held.CATCHING_UP)
@@ -122,23 +122,24 @@ async def test_what_is_read_while_it_is_asked_whether_all_is_known_is_taken_firs
     make_world: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The secondary's failure is given to the reader between the question and the decision."""
-    asked, armed = Watermark.up_to, False
+    asked, is_late = Watermark.up_to, False
 
     async def slowly(self: Watermark, moment: datetime, taken: int) -> datetime | None:
-        nonlocal armed
-        if armed:
-            armed, before = False, self._reading.position
+        nonlocal is_late
+        is_end_of_window = moment in {group.next_deadline for group in decider.groups()}  # others ask at their start
+        if is_end_of_window and not is_late:
+            is_late = True
             await world.see(WEST, Health.UNHEALTHY)
-            await eventually(lambda: self._reading.position > before)
+            await eventually(lambda: decider.unread() > 0)
         return await asked(self, moment, taken)
 
     async with make_world(toleration=0.3) as world, world.decider("one") as decider, world.executor():
         await healthy(world)
-        await world.see(EAST, Health.UNHEALTHY)
-        await eventually(lambda: any(m.window for g in decider.groups() for m in g.members.values()))
+        await eventually(lambda: [m.status for g in decider.groups() for m in g.members.values()] == [GOOD, GOOD])
         monkeypatch.setattr(Watermark, "up_to", slowly)
-        armed = True
+        await world.see(EAST, Health.UNHEALTHY)
         await eventually(lambda: any(g.held and g.held.reason == "NoHealthySecondary" for g in decider.groups()))
+    assert is_late
     assert world.written == []
 
 
@@ -229,7 +230,7 @@ async def test_an_action_that_failed_is_tried_again_with_the_same_id(make_world:
     assert first.id == second.id
 
 
-async def test_a_dry_run_is_recorded_and_asks_nobody(make_world: Make) -> None:
+async def test_a_dry_run_is_recorded_and_asks_for_no_approval(make_world: Make) -> None:
     async with make_world(mode="DryRun") as world:
         async with (
             world.decider("one"),
@@ -302,7 +303,7 @@ async def test_a_former_owner_cannot_publish_any_more(make_world: Make) -> None:
     raise AssertionError("the server took a message of a former owner")
 
 
-async def test_a_message_that_nobody_can_read_stops_nothing(make_world: Make) -> None:
+async def test_an_unreadable_message_stops_nothing(make_world: Make) -> None:
     async with make_world() as world, world.decider("one"), world.executor():
         for partition in range(PARTITIONS):
             await world.bus.publish(Outgoing(f"{ROOT}.facts.{partition}.x.y", b"\xff{", f"bad{partition}"))
@@ -326,7 +327,7 @@ async def test_an_action_already_done_is_not_done_again(make_world: Make) -> Non
 
 
 async def test_a_trace_that_comes_in_is_carried_to_the_action_and_its_outcome(make_world: Make) -> None:
-    """Whoever traces a probe finds what became of it: the header goes along on every hop."""
+    """The trace of a probe's observation goes along on every hop, to the outcome."""
     trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
     async with make_world() as world, world.decider("one"), world.executor():
         await healthy(world)
@@ -351,7 +352,7 @@ def unhealthy(decider: Decider) -> bool:
     return any(member.window is not None for group in decider.groups() for member in group.members.values())
 
 
-async def test_deciders_go_on_hearing_when_the_stream_of_facts_is_created_anew(
+async def test_deciders_go_on_hearing_when_the_stream_of_facts_is_created_again(
     make_world: Make, server: EmbeddedServer
 ) -> None:
     async with make_world(toleration=60.0) as world, world.decider("one") as decider:
@@ -364,7 +365,7 @@ async def test_deciders_go_on_hearing_when_the_stream_of_facts_is_created_anew(
         await eventually(lambda: bool(decider.groups()) and not unhealthy(decider))
 
 
-async def test_who_takes_over_hears_when_the_stream_of_facts_was_created_anew_meanwhile(
+async def test_who_takes_over_hears_when_the_stream_of_facts_was_created_again_meanwhile(
     make_world: Make, server: EmbeddedServer
 ) -> None:
     async with make_world(toleration=60.0) as world:

@@ -19,7 +19,7 @@ from bus.messages import Action, Health, Observation, Pause, RefreshRequest, Rou
 from bus.port import Bus
 from bus.testing.memory import MemoryBus
 from bus.topology import FACTS
-from reactor.decide import partition
+from reactor.decide import reader_state
 from reactor.decide.decider import Decider
 from reactor.decide.questions import ANSWER_WITHIN
 from reactor.route.publisher import FactPublisher
@@ -27,7 +27,7 @@ from reactor.runtime.clock import Clock
 from rules.engine import signals
 from rules.engine.routing import Routing
 from rules.kinds.quorum.state import QuorumState
-from rules.loader import load
+from rules.loader import load_rules
 from tests.integration.roles.conftest import EAST, PARTITIONS, RULE, WEST, World, eventually
 
 OBJECT = RouteRef(cluster="east", kind="TrafficSplit", namespace="shop", name="checkout").object
@@ -53,7 +53,10 @@ async def a_bus(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
 @pytest.fixture
 def world(a_bus: Bus) -> World:
     """A rule with a short toleration, on either bus."""
-    routing, clock = Routing(load([("shop.yaml", RULE.format(mode="Enforce", toleration=TOLERATION))]).rules), Clock()
+    routing, clock = (
+        Routing(load_rules([("shop.yaml", RULE.format(mode="Enforce", toleration=TOLERATION))]).rules),
+        Clock(),
+    )
     return World(a_bus, clock, routing, FactPublisher(a_bus, routing, PARTITIONS, clock, source="/test"))
 
 
@@ -233,15 +236,18 @@ async def test_a_partition_that_was_given_away_answers_no_more(world: World) -> 
     assert (await world.bus.extent(FACTS)).last > 0
 
 
-async def test_silence_that_counts_as_bad_is_counted_anew_after_an_outage_of_the_bus(
+async def test_silence_that_counts_as_bad_is_counted_from_the_start_after_an_outage_of_the_bus(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Whoever could not hear the source cannot say that it was silent. Times are a tenth of those in production."""
+    """A process that could not hear the source cannot claim that it was silent. Times are a tenth of those in
+    production."""
     monkeypatch.setattr(signals, "SILENT_SECONDS", 1.5)
-    monkeypatch.setattr(partition, "LAP", timedelta(seconds=0.5))
+    monkeypatch.setattr(reader_state, "LAP", timedelta(seconds=0.5))
     clock = Clock()
     bus = MemoryBus(clock.now)
-    rules = load([("shop.yaml", RULE.format(mode="Enforce", toleration=1.0) + "  treatUnknownAs: Unhealthy\n")]).rules
+    rules = load_rules(
+        [("shop.yaml", RULE.format(mode="Enforce", toleration=1.0) + "  treatUnknownAs: Unhealthy\n")]
+    ).rules
     routing = Routing(rules)
     world = World(bus, clock, routing, FactPublisher(bus, routing, PARTITIONS, clock, source="/test"))
     async with world.decider("one") as decider, a_source(world) as source:
@@ -265,7 +271,7 @@ rules: []
 
 
 async def test_a_quorum_that_is_asked_asks_its_members_sources_and_says_its_judgement_again(a_bus: Bus) -> None:
-    routing, clock = Routing.of(load([("zone.yaml", ZONE)])), Clock()
+    routing, clock = Routing.of(load_rules([("zone.yaml", ZONE)])), Clock()
     world = World(a_bus, clock, routing, FactPublisher(a_bus, routing, PARTITIONS, clock, source="/test"))
     source = Source(world, {f"node/prod/a-{number}": Health.HEALTHY for number in range(3)})
     stop = await a_bus.listen(subjects.refresh("probe"), source.hear)

@@ -21,7 +21,7 @@ from reactor.route.router import Router
 from reactor.runtime import telemetry
 from reactor.runtime.clock import Clock
 from rules.engine.routing import Routing
-from rules.loader import load
+from rules.loader import load_rules
 from tests.integration.roles.conftest import PARTITIONS, RULE, eventually, running
 from tests.integration.roles.test_routing import Posts
 
@@ -41,7 +41,7 @@ async def bus(server: EmbeddedServer) -> AsyncIterator[JetStreamBus]:
 
 
 def router(bus: JetStreamBus) -> Router:
-    routing = Routing(load([("shop.yaml", RULE.format(mode="DryRun", toleration=0))]).rules)
+    routing = Routing(load_rules([("shop.yaml", RULE.format(mode="DryRun", toleration=0))]).rules)
     publisher = FactPublisher(bus, routing, PARTITIONS, Clock(), source="/test")
     return Router(bus, publisher, Posts(), Clock(), at_once=AT_ONCE)
 

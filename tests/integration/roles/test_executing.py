@@ -1,4 +1,4 @@
-"""What executors do with actions that come twice, late, from other rules, or that they cannot work on."""
+"""Executors with actions that come twice, late, from other rules, or that they cannot work on."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from reactor.execute.intent import Intent
 from reactor.runtime import telemetry
 from reactor.runtime.clock import Clock
 from rules.core.group import Group, OutboxEntry
-from rules.engine.group_codec import dump
+from rules.engine.group_codec import dump_group
 from rules.engine.routing import scope_of
 from rules.kinds.traffic.state import TrafficState
 from tests.integration.roles.conftest import PARTITIONS, RULE, World, eventually, running
@@ -50,7 +50,7 @@ async def ask(world: World, asked: SetWeights, name: str, *, partition: int = 0)
 
 
 def background() -> float:
-    """How many actions were put aside."""
+    """Number of quarantined actions."""
     return float(telemetry.quarantined.labels(ACTIONS.name)._value.get())
 
 
@@ -136,7 +136,7 @@ async def test_an_action_of_a_rule_that_is_not_known_here_waits_for_a_member_tha
         assert (world.written, other.written) == ([known], [asked])
 
 
-async def test_an_action_that_no_rule_allows_is_put_aside_after_ten_minutes(make_world: Make) -> None:
+async def test_an_action_that_no_rule_allows_is_quarantined_after_ten_minutes(make_world: Make) -> None:
     async with make_world() as world:
         before = background()
         await ask(world, action(world, rule="unheard-of"), "m")
@@ -145,7 +145,7 @@ async def test_an_action_that_no_rule_allows_is_put_aside_after_ten_minutes(make
         assert world.written == []
 
 
-async def test_a_message_of_another_type_among_the_actions_is_put_aside_once(make_world: Make) -> None:
+async def test_a_message_of_another_type_among_the_actions_is_quarantined_once(make_world: Make) -> None:
     async with make_world() as world, world.executor():
         before, at = background(), world.clock.now()
         said = Outcome(action="checkout/x/1", status="Done", observed_at=at)
@@ -210,7 +210,7 @@ async def test_what_is_owed_when_a_partition_is_taken_over_is_in_the_audit(make_
             generation=1,
             outbox=(OutboxEntry(asked, asked.decided_at + timedelta(hours=1)),),
         )
-        await world.bus.store(GROUPS).put(subjects.group(partition, "checkout", ROUTE), dump(group), revision=0)
+        await world.bus.store(GROUPS).put(subjects.group(partition, "checkout", ROUTE), dump_group(group), revision=0)
         async with (
             world.decider("one"),
             world.bus.read(DECISIONS, f"{subjects.ROOT}.decisions.>", after=0) as reading,
@@ -221,7 +221,7 @@ async def test_what_is_owed_when_a_partition_is_taken_over_is_in_the_audit(make_
         assert [one["id"] for one in record.actions] == [asked.id]
 
 
-async def test_what_stands_already_is_not_done_while_an_older_write_may_be_on_its_way(make_world: Make) -> None:
+async def test_what_is_already_so_is_not_done_while_an_older_write_may_be_on_its_way(make_world: Make) -> None:
     async with make_world() as world:
         older, newer = action(world, generation=1), action(world, generation=2)
         intents, key, now = world.bus.store(INTENTS), subjects.key("checkout", ROUTE), world.clock.now()

@@ -1,4 +1,4 @@
-"""Who carries an action out: the one who took it for as long as it lives, and another soon after it died."""
+"""Executor of an action: the one that took it for as long as it lives, and another soon after it died."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ async def test_an_action_in_dead_hands_is_carried_out_by_another_once(make_world
         async with world.executor(), world.executor():
             await world.next_write()
             waited = world.clock.monotonic() - died
-            await queue_is(world.bus, queue, is_empty)  # nobody is given it once more
+            await queue_is(world.bus, queue, is_empty)  # no executor is given it once more
             assert len(world.written) == 1
     print(f"ack_wait {ACK_WAIT:g} s: carried out by another after {waited:.2f} s")
     assert not taken.redelivered
@@ -149,7 +149,7 @@ async def test_a_step_in_dead_hands_keeps_the_step_back_waiting_no_longer_than_i
 async def test_a_process_that_dies_in_a_step_keeps_the_step_back_waiting_no_longer_than_it_may_be_at_work(
     make_world: Make, server: EmbeddedServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Which is at most 15 s (below); here three."""
+    """At most 15 s (below); here three."""
     monkeypatch.setattr(executor, "AT_WORK", timedelta(seconds=3))
     begun, undone = asyncio.Event(), asyncio.Event()
 
@@ -163,7 +163,7 @@ async def test_a_process_that_dies_in_a_step_keeps_the_step_back_waiting_no_long
     killed_bus = JetStreamBus.connect(server.url, name="killed", timeout=timedelta(seconds=0.5))
     async with make_world(rule=ZONES) as world, world.answers(), killed_bus as bus:
         killed = Executor(bus, world.clock, world.publisher, carry_out)
-        monkeypatch.setattr(killed, "_stopped", AsyncMock())  # who is killed stores no last word
+        monkeypatch.setattr(killed, "_store_stop", AsyncMock())  # who is killed stores no last word
         async with running(killed.run):
             await ask(world, zone_step("CutNetwork", generation=1, decided_at=world.clock.now()))
             await begun.wait()
@@ -227,5 +227,5 @@ def test_a_step_is_at_work_for_as_long_as_its_last_write_may_be_on_its_way() -> 
     assert timedelta(seconds=call) <= executor.AT_WORK <= timedelta(seconds=15)
 
 
-def test_a_change_of_weights_is_in_hands_for_longer_than_it_may_take_to_settle() -> None:
+def test_a_change_of_weights_is_in_flight_for_longer_than_it_may_take_to_settle() -> None:
     assert executor.IN_HANDS.total_seconds() > conditional_write.SETTLE_SECONDS

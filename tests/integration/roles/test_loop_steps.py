@@ -11,12 +11,12 @@ import pytest
 from bus.messages import Health, Observation
 from bus.testing.memory import MemoryBus
 from reactor.decide.decider import Decider
-from reactor.decide.partition import PartitionContext
+from reactor.decide.partition_context import PartitionContext
 from reactor.route.publisher import FactPublisher
 from reactor.runtime.clock import Clock
 from rules.core.group import Group
 from rules.engine.routing import Routing
-from rules.loader import load
+from rules.loader import load_rules
 from tests.integration.roles.conftest import eventually, running
 from tests.steps import step_limit, steps_measured
 
@@ -41,7 +41,7 @@ def steps() -> Iterator[list[float]]:
 
 
 def routing(toleration: float) -> Routing:
-    return Routing.of(load([("all.yaml", RULE.format(toleration=toleration))]))
+    return Routing.of(load_rules([("all.yaml", RULE.format(toleration=toleration))]))
 
 
 def waits(group: Group) -> bool:
@@ -49,7 +49,7 @@ def waits(group: Group) -> bool:
 
 
 TRIES = 3
-"""What is in the code is long each time; what else the machine did, or the host under it, is not."""
+"""Number of tries: a long step of the code is long each time; a delay of the machine, or of its host, is not."""
 
 
 @pytest.mark.alone

@@ -21,7 +21,7 @@ NAMES = [f"source-{number}" for number in range(6)]
 
 
 class Running:
-    """Which process runs which source."""
+    """Processes that run each source."""
 
     def __init__(self) -> None:
         self.by: dict[str, list[str]] = {name: [] for name in NAMES}
@@ -41,7 +41,7 @@ class Running:
         return lambda: [asyncio.create_task(run())]
 
     def shared(self, processes: set[str]) -> bool:
-        """Whether each source runs once, and each process runs some."""
+        """True if each source runs once, and each process runs some."""
         owners = [process for running in self.by.values() for process in running]
         return all(len(running) == 1 for running in self.by.values()) and set(owners) == processes
 
@@ -67,7 +67,7 @@ async def test_observers_and_deciders_are_fleets_of_their_own(make_world: Make) 
         assert decider.fleet.members() == ["one"]
 
 
-async def test_whoever_connects_again_is_silent_until_it_is_heard_again_which_is_at_once(
+async def test_a_member_that_connects_again_is_silent_until_it_is_heard_again_which_is_at_once(
     make_world: Make, server: EmbeddedServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(fleet_, "HEARTBEAT", 3600.0)

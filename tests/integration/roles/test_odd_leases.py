@@ -1,4 +1,4 @@
-"""What others have written into the bucket of leases stops no fleet."""
+"""Foreign entries in the bucket of leases stop no fleet."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ Job = Callable[[], Sequence[asyncio.Task[None]]]
 
 
 class Source:
-    """Where it began, and whether it still runs there."""
+    """Source that notes where it began, and whether it still runs there."""
 
     def __init__(self) -> None:
         self.began: list[bool] = []
@@ -49,7 +49,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Neighbour:
-    """Another member as the bus shows it: a heartbeat that stands, and whoever answers for it."""
+    """Another member as the bus shows it: a heartbeat that is stored, and the process that answers for it."""
 
     def __init__(self, bus: MemoryBus, name: str = "two") -> None:
         self._bus, self._name = bus, name
@@ -141,7 +141,7 @@ async def test_one_that_joins_begins_with_its_share_and_not_with_everything() ->
         assert not one.alone
 
 
-async def test_after_an_outage_nobody_takes_what_the_others_own_until_they_were_silent_for_a_lease() -> None:
+async def test_after_an_outage_no_member_takes_what_the_others_own_until_they_were_silent_for_a_lease() -> None:
     clock = HandClock()
     bus = MemoryBus(clock.now)
     one, two = Fleet(bus, "one", 2, clock), Neighbour(bus)
@@ -200,7 +200,7 @@ async def test_after_a_lost_connection_nothing_is_said_before_we_are_heard_again
         assert source.began == [True, True]  # what ran went on
 
 
-async def test_one_that_connects_again_is_not_gone_because_nobody_answered_once() -> None:
+async def test_one_that_connects_again_is_not_gone_because_it_was_not_answered_once() -> None:
     clock = HandClock()
     bus = Deaf(clock)
     one = Fleet(bus, "one", 2, clock)

@@ -25,7 +25,7 @@ from reactor.route.router import PARKED_AT_ONCE, UNREAD_MAX, Router
 from reactor.runtime.clock import Clock
 from reactor.runtime.errors import SourceUnknown
 from rules.engine.routing import Routing
-from rules.loader import load
+from rules.loader import load_rules
 from tests.integration.roles.conftest import PARTITIONS, RULE, eventually, is_empty, queue_is, running
 
 POSTS = 100
@@ -90,7 +90,7 @@ async def _store(bus: JetStreamBus, subject: str, source: str, names: Sequence[s
 
 
 def publisher(bus: JetStreamBus, clock: Clock) -> FactPublisher:
-    routing = Routing(load([("shop.yaml", RULE.format(mode="DryRun", toleration=0))]).rules)
+    routing = Routing(load_rules([("shop.yaml", RULE.format(mode="DryRun", toleration=0))]).rules)
     return FactPublisher(bus, routing, PARTITIONS, clock, source="/test")
 
 
@@ -128,7 +128,7 @@ async def test_a_router_that_is_killed_delays_windows_by_two_seconds(server: Emb
         work = other.work(ROUTERS, batch=10)
         async with work as held:
             [_] = await held.next(ROUTE_WAIT)
-            await asyncio.sleep(ROUTE_WAIT.total_seconds() * 1.5)  # it works on it: nobody else gets it
+            await asyncio.sleep(ROUTE_WAIT.total_seconds() * 1.5)  # it works on it: no other router gets it
             assert (await bus.extent(INBOX)).first == 1
             await other.connection.client.close()  # without a word about what it holds, as when it is killed
             async with running(Router(bus, publisher(bus, Clock()), Posts(), Clock()).run):
@@ -168,7 +168,7 @@ async def test_a_post_for_a_source_that_is_unknown_here_delays_no_window_and_is_
     router = Router(bus, publisher(bus, clock), old, Clock())
     async with running(router.run), running(router.run_parked):
         await post(bus, "for newer rules", source="renamed")
-        await queue_is(bus, ROUTERS, is_empty)  # it is parked, and nobody here ever takes it
+        await queue_is(bus, ROUTERS, is_empty)  # it is parked, and no router here ever takes it
         assert await waited(bus) < 1.0
         assert not old.taken
     router = Router(bus, publisher(bus, clock), new, Clock())

@@ -8,7 +8,7 @@ from contextlib import AbstractAsyncContextManager
 
 from bus.messages import Health
 from reactor.decide.decider import Decider
-from reactor.decide.partition import PartitionContext
+from reactor.decide.partition_context import PartitionContext
 from tests.integration.roles.conftest import PARTITIONS, World, eventually, running
 from tests.steps import step_limit, steps_measured
 

@@ -16,7 +16,7 @@ from reactor.execute.executor import Executor
 from reactor.route.publisher import FactPublisher
 from reactor.runtime.clock import Clock
 from rules.engine.routing import Routing
-from rules.loader import load
+from rules.loader import load_rules
 from tests.integration.roles.conftest import PARTITIONS, World, eventually, is_empty, queue_is, running
 
 ROUTES = [f"web-{number}" for number in range(12)]
@@ -39,7 +39,7 @@ def document() -> str:
 async def test_a_global_stop_is_honoured_within_two_seconds_whatever_still_waits_in_the_queue(
     server: EmbeddedServer,
 ) -> None:
-    routing, clock = Routing(load([("shop.yaml", document())]).rules), Clock()
+    routing, clock = Routing(load_rules([("shop.yaml", document())]).rules), Clock()
     began: dict[str, float] = {}
 
     async def slow(action: Action, _: ExecutionContext) -> Outcome:

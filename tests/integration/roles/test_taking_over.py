@@ -1,4 +1,4 @@
-"""Whoever takes a partition over knows all that the owner before it knew."""
+"""The new owner of a partition knows all that the owner before it knew."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from bus.messages import Backend, Health, Observation, Route, SetWeights
 from bus.topology import FACTS, GROUPS
 from reactor.route.publisher import FactPublisher
 from rules.engine.routing import Routing
-from rules.loader import load
+from rules.loader import load_rules
 from tests.integration.roles.conftest import PARTITIONS, World, eventually
 
 Make = Callable[..., AbstractAsyncContextManager[World]]
@@ -100,7 +100,7 @@ OTHER = (
 
 def with_rules(world: World, text: str, toleration: float = 0.0) -> World:
     """The same bus, and other rule files."""
-    routing = Routing(load([("shop.yaml", text.format(mode="Enforce", toleration=toleration))]).rules)
+    routing = Routing(load_rules([("shop.yaml", text.format(mode="Enforce", toleration=toleration))]).rules)
     publisher = FactPublisher(world.bus, routing, PARTITIONS, world.clock, source="/test")
     return replace(world, routing=routing, publisher=publisher)
 
@@ -123,7 +123,7 @@ async def test_what_an_owner_with_old_rules_has_read_counts_for_those_who_know_t
     assert action.weights == {"web": 0, "spare": 1}
 
 
-async def test_what_stands_is_read_by_new_rules_once_and_undoes_nothing_newer(make_world: Make) -> None:
+async def test_what_is_stored_is_read_by_new_rules_once_and_undoes_nothing_newer(make_world: Make) -> None:
     async with make_world(rule=RULE, toleration=60.0) as world:
         async with world.decider("one") as decider:
             await list_route(world, "web", "spare")

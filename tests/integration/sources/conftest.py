@@ -1,4 +1,4 @@
-"""A world for sources: a clock, a scheduler, real connections on loopback, and somebody who listens."""
+"""A world for sources: a clock, a scheduler, real connections on loopback, and a reader of what they publish."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ WAIT_SECONDS = 60
 
 
 class Heard:
-    """What sources told, in order."""
+    """Facts that sources reported, in order."""
 
     def __init__(self) -> None:
         self.observations: list[Observation] = []
         self.routes: list[Route] = []
         self.inventory: list[Fact] = []
-        """What else there is: clusters, copies, zones."""
+        """Inventory besides routes: clusters, copies, zones."""
         self._more = asyncio.Condition()
 
     async def tell(self, fact: Fact) -> None:
@@ -49,7 +49,7 @@ class Heard:
         return next((o for o in reversed(self.observations) if o.target == target), None)
 
     def statuses(self, target: str) -> list[Health]:
-        """Each status once for as long as it stood."""
+        """Each status once for as long as it lasted."""
         found: list[Health] = []
         for observation in self.observations:
             if observation.target == target and found[-1:] != [observation.status]:
@@ -140,11 +140,11 @@ async def clusters(emulator: Emulator, east: EmulatedCluster, tmp_path: Path) ->
 
 
 DESCRIBED = {"east": ClusterSettings(labels={"tier": "gold"}, region="eu", zone="eu-1a", provider="metal")}
-"""What the settings say of it."""
+"""Settings of the cluster with all of its properties."""
 
 
 class NoPrometheus:
-    """Stands in where no query is made."""
+    """Used where no query is made."""
 
     async def query(self, promql: str, *, at: datetime | None = None) -> list[Any]:
         raise AssertionError(promql, at)

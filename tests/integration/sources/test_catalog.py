@@ -20,7 +20,7 @@ from reactor.sources.catalog import ELSEWHERE, module_of, start_all
 from reactor.sources.probes import http_probe
 from reactor.sources.source_context import SourceContext
 from reactor.sources.ticker import Ticker
-from rules.rulefile.model import RouteSelection
+from rules.kinds.traffic.model import RouteSelection
 from rules.rulefile.sources import (
     AlertmanagerWebhook,
     EndpointsWatch,

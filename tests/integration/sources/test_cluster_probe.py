@@ -113,5 +113,5 @@ async def test_what_the_settings_say_of_the_cluster_is_its_inventory(
         assert (fact.name, fact.labels, fact.exists) == ("east", {"tier": "gold"}, True)
         assert (fact.region, fact.zone, fact.provider) == ("eu", "eu-1a", "metal")
         assert fact.available_replicas is None
-        # It is said again while the server is away: it stands in the settings.
+        # It is published again while the server is away: it is in the settings.
         await heard.until(lambda: len(heard.inventory) >= 2)

@@ -252,7 +252,7 @@ async def test_a_service_that_is_long_gone_is_forgotten(
         east.delete("endpointslices", "a", "shop")
         await heard.status(CHECKOUT, Health.UNHEALTHY)
         async with asyncio.timeout(60):
-            while made.publisher.targets:
+            while made.publisher._standing.keys:
                 await asyncio.sleep(0.01)
 
 

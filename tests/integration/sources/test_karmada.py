@@ -1,4 +1,4 @@
-"""What is told of a Karmada control plane: workloads and where they are, clusters, health, and policies."""
+"""Facts about a Karmada control plane: workloads and their clusters, health, and policies."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from bus.messages import Cluster as ClusterFact
 from bus.messages import Fact, Health, Workload
 from reactor.clients.kubernetes_port import JsonObject
 from reactor.demo.kube import EmulatedCluster, Fault, Forbid
-from reactor.demo.kube.crds import load
+from reactor.demo.kube.crds import load_definitions
 from reactor.sources.catalog import start_all
 from reactor.sources.source_context import SourceContext
 from tests.integration.sources.conftest import Heard
@@ -27,7 +27,7 @@ POLICY = {"placement": {"clusterAffinity": {"clusterNames": ["member1", "member2
 
 @pytest.fixture
 async def karmada(east: EmulatedCluster) -> EmulatedCluster:
-    for definition in load([DEFINITIONS]):
+    for definition in load_definitions([DEFINITIONS]):
         east.install(definition)
     return east
 

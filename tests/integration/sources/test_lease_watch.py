@@ -168,7 +168,7 @@ async def test_a_lease_that_is_gone_says_nothing_any_more(
             await heard.status(MEMBER, Health.HEALTHY)
         east.delete("leases", "member1", NAMESPACE)
         async with asyncio.timeout(60):
-            while made.publisher.targets:
+            while made.publisher._standing.keys:
                 await asyncio.sleep(0.01)
 
 

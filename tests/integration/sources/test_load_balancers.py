@@ -1,4 +1,4 @@
-"""What is told of a load balancer: what stands when it changes, nothing in silence, and why it cannot be used."""
+"""Facts about a load balancer: its weights when they change, none while it is silent, and why it cannot be used."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Given:
     timeout_seconds: float = 1
     readings: int = 0
     asked_at: datetime | None = None
-    """When it was first asked."""
+    """Time of the first request."""
 
     async def read(self) -> Weights:
         self.readings += 1
@@ -74,7 +74,7 @@ async def reading(own: Given, heard: Heard) -> AsyncIterator[None]:
         world.scheduler.shutdown(wait=False)
 
 
-async def test_what_stands_is_told_once_and_again_when_it_changes(heard: Heard) -> None:
+async def test_the_current_state_is_told_once_and_again_when_it_changes(heard: Heard) -> None:
     own = Given(Weights({"here": 1, "there": 0}, life="1", configured={"here": 1, "there": 0}))
     async with reading(own, heard):
         await heard.until(lambda: bool(heard.routes))

@@ -167,7 +167,7 @@ async def test_an_annotation_of_any_node_says_that_the_cluster_is_maintained(
         await heard.heard(zones(lambda fact: not fact.maintenance and len(heard.inventory) > 2))
 
 
-async def test_leases_that_nobody_renews_are_expired_by_zone(
+async def test_leases_that_are_not_renewed_are_expired_by_zone(
     world: SourceContext, heard: Heard, three_zones: EmulatedCluster, running: Running
 ) -> None:
     for name in ("a1", "a2", "b1"):
@@ -215,7 +215,7 @@ async def test_while_the_api_does_not_answer_the_inventory_says_so_and_nodes_are
         assert isinstance(found, Zones)
         assert set(found.zones) == {"a", "b", "c"}
         told, inventory = len(heard.observations), len(heard.inventory)
-        # The inventory goes on saying that nobody answers; of nodes and zones nothing is said.
+        # The inventory goes on saying that the cluster does not answer; of nodes and zones nothing is published.
         await heard.until(lambda: len(heard.inventory) >= inventory + 2)
         assert len(heard.observations) == told
         lost.remove()

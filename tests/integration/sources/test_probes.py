@@ -248,7 +248,7 @@ async def test_a_serving_grpc_service_is_healthy_until_it_is_not(
 
 @pytest.fixture
 def certificate(tmp_path: Path) -> Iterator[tuple[Path, Path]]:
-    """A certificate for localhost and its key; nobody trusts it yet."""
+    """A certificate for localhost and its key; no client trusts it yet."""
     if shutil.which("openssl") is None:
         pytest.skip("openssl makes the certificate, and is not installed")
     made, key = tmp_path / "cert.pem", tmp_path / "key.pem"

@@ -150,7 +150,7 @@ async def test_the_worst_of_several_series_speaks(
         await heard.status(of("pay"), N)
 
 
-async def test_a_series_without_the_label_speaks_of_nobody(
+async def test_a_series_without_the_label_is_about_no_target(
     world: SourceContext, heard: Heard, results: Results, running: Running
 ) -> None:
     results.series = {"": 1, "cart": 1}

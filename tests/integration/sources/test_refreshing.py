@@ -22,7 +22,7 @@ from reactor.sources.kubernetes import endpoints_watch, lease_watch, node_watch,
 from reactor.sources.prometheus import prometheus_query
 from reactor.sources.refresh import RefreshRequests
 from reactor.sources.source_context import SourceContext
-from rules.rulefile.model import RouteSelection
+from rules.kinds.traffic.model import RouteSelection
 from rules.rulefile.sources import EndpointsWatch, LeaseWatch, NodeWatch, PrometheusQuery, WorkloadWatch
 from tests.integration.sources.conftest import Heard, Running
 from tests.integration.sources.test_endpoints_watch import CHECKOUT, slice_
@@ -183,7 +183,7 @@ async def test_a_service_that_is_not_answered_for_alone_is_listed_with_all(
         assert (await answer(heard, CHECKOUT, moment)).status is Health.HEALTHY
 
 
-async def test_what_nobody_watched_begins_anew_if_it_changed_and_goes_on_if_not(
+async def test_what_was_not_watched_restarts_if_it_changed_and_goes_on_if_not(
     asked_world: SourceContext, heard: Heard, east: EmulatedCluster, running: Running
 ) -> None:
     east.create(slice_("a", False))
@@ -227,7 +227,7 @@ async def test_a_request_while_the_server_is_away_is_answered_when_it_is_back(
         await answer(heard, CHECKOUT, moment)
 
 
-async def test_whoever_asks_for_what_a_doubtful_list_lacks_is_told_how_it_was_and_that_it_is_in_doubt(
+async def test_a_request_for_what_a_doubtful_list_lacks_is_told_how_it_was_and_that_it_is_in_doubt(
     asked_world: SourceContext, heard: Heard, east: EmulatedCluster, running: Running, bus: MemoryBus, lists: Lists
 ) -> None:
     east.bookmark_seconds = 60
@@ -236,9 +236,10 @@ async def test_whoever_asks_for_what_a_doubtful_list_lacks_is_told_how_it_was_an
     async with running(endpoints_watch.run(endpoints(), asked_world)):
         await heard.until(lambda: len(heard.observations) == 3)
         lists.empty = True
-        for _ in range(2):
-            await ask(bus, "readiness", asked_world.clock.now(), "service/east/shop/s0")
-            await asyncio.sleep(0.2)
+        async with asyncio.timeout(60):
+            while not any(one.doubted for one in heard.observations):  # asked again until it answers, as by a decider
+                await ask(bus, "readiness", asked_world.clock.now(), "service/east/shop/s0")
+                await asyncio.sleep(0.1)
         assert lists.of("endpointslices") >= 2
         doubted = [one for one in heard.observations if one.doubted]
         assert {(one.target, one.status) for one in doubted} == {("service/east/shop/s0", Health.HEALTHY)}
@@ -292,7 +293,7 @@ def node(name: str) -> JsonObject:
     }  # fmt: skip
 
 
-async def test_nodes_and_their_zone_are_vouched_for(
+async def test_nodes_and_their_zone_are_confirmed(
     asked_world: SourceContext, heard: Heard, east: EmulatedCluster, running: Running, bus: MemoryBus
 ) -> None:
     east.bookmark_seconds = 60
@@ -311,7 +312,7 @@ async def test_nodes_and_their_zone_are_vouched_for(
     assert zone.version != first.version
 
 
-async def test_workloads_are_vouched_for(
+async def test_workloads_are_confirmed(
     asked_world: SourceContext, heard: Heard, east: EmulatedCluster, running: Running, bus: MemoryBus
 ) -> None:
     east.bookmark_seconds = 60

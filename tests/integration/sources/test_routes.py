@@ -16,7 +16,7 @@ from reactor.clients.kubernetes_port import NotFound
 from reactor.demo.kube import CutWatch, EmulatedCluster, Fault, Forbid, JsonObject, StatusFault
 from reactor.sources.kubernetes import route_inventory
 from reactor.sources.source_context import SourceContext
-from rules.rulefile.model import RouteSelection
+from rules.kinds.traffic.model import RouteSelection
 from rules.rulefile.route_kinds import ROUTE_KINDS
 from tests.integration.sources.conftest import Heard, Running
 
@@ -145,7 +145,7 @@ async def test_two_rules_of_one_route_are_two_facts(
     assert missing.problem == "there is no rule 5, the route has 1"
 
 
-async def test_what_stands_is_told_again(
+async def test_the_current_state_is_told_again(
     world: SourceContext, heard: Heard, east: EmulatedCluster, running: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(route_inventory, "REFRESH_SECONDS", 0.1)
@@ -215,7 +215,7 @@ async def test_the_version_that_the_cluster_serves_is_used(east: EmulatedCluster
         await served(api, ROUTE_KINDS["HTTPRoute"])
 
 
-async def test_a_version_that_is_served_no_more_is_looked_for_anew(
+async def test_a_version_that_is_served_no_more_is_looked_for_again(
     world: SourceContext, heard: Heard, east: EmulatedCluster, running: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("reactor.clients.reflector.WATCH_SECONDS", 2.0)

@@ -1,4 +1,4 @@
-"""What a health script does to its process reaches nobody else."""
+"""A health script that harms its process harms nothing else."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ async def test_a_script_that_takes_too_long_is_ended_while_the_loop_goes_on(monk
         assert (await script.judge(SMALL)).status is Health.HEALTHY
 
 
-async def test_a_process_that_stands_still_is_ended_by_the_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_process_that_makes_no_progress_is_ended_by_the_clock(monkeypatch: pytest.MonkeyPatch) -> None:
     async with Script("copies", "cel", "object.spec.l[0] == 1") as script:
         assert script._process is not None
         script._process.send_signal(signal.SIGSTOP)

@@ -38,7 +38,7 @@ def deployment(name: str = "nginx", replicas: int = 2, namespace: str = "shop", 
 
 
 def settle(east: EmulatedCluster, *, available: int, name: str = "nginx") -> None:
-    """What the Deployment controller would write."""
+    """Write the status that the Deployment controller would write."""
     found = east.get("deployments", name, "shop")
     wanted = found["spec"]["replicas"]
     status = {
@@ -231,7 +231,7 @@ async def test_a_kind_that_may_not_be_read_silences_no_other(
         await heard.until(lambda: len(heard.observations) > told)
 
 
-async def test_a_custom_resource_goes_by_its_ready_condition(
+async def test_a_custom_resource_uses_its_ready_condition(
     world: SourceContext, heard: Heard, east: EmulatedCluster, running: Running
 ) -> None:
     async with running(workload_watch.run(source(CustomKind(api_version="test.example.com/v1", kind="Widget")), world)):

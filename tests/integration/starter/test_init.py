@@ -110,7 +110,7 @@ def proven(name: str = "rules") -> None:
     assert done.exit_code == 0, done.output
 
 
-async def test_what_stands_on_two_clusters_becomes_rules_that_can_be_used_as_they_are(
+async def test_what_is_on_two_clusters_becomes_rules_that_can_be_used_as_they_are(
     init: Init, west: EmulatedCluster
 ) -> None:
     done = await init("--context", "east", "--context", "west")
@@ -243,7 +243,7 @@ async def test_namespaces_narrow_what_is_looked_for(init: Init, west: EmulatedCl
     assert west.name == "west"
 
 
-async def test_an_odd_route_is_passed_over(init: Init, east: EmulatedCluster) -> None:
+async def test_an_odd_route_is_skipped(init: Init, east: EmulatedCluster) -> None:
     east.create(split("odd", west=0) | {"spec": {"service": "odd", "backends": [{"service": "odd", "weight": 0.5}]}})
     assert (await init("--cluster", "east")).exit_code == 0
     assert "shop-odd" not in rules()

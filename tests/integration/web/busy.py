@@ -9,7 +9,7 @@ from typing import Any
 from bus.messages import Backend, Health, Observation, Outcome, Route
 from bus.topology import GROUPS
 from rules.core.group import Group
-from rules.engine.group_codec import dump
+from rules.engine.group_codec import dump_group
 from rules.kinds.zone.state import Isolation, ZoneNodes, ZonesSeen, ZoneState
 from tests.integration.web.conftest import EAST, RULES, WEST, Scene
 
@@ -82,4 +82,4 @@ async def _isolate(scene: Scene) -> None:
     since = now - timedelta(minutes=12)
     isolation = Isolation("eu-1a", "Failover", "Done", "ZoneUnhealthy", since, since, by="otto", touched=("Fence",))
     group = Group("prod-zones", "cluster/east", ZoneState(ZonesSeen(now, zones), isolation))
-    await scene.app.bus.store(GROUPS).put("99.group.prod-zones", dump(group), revision=None)
+    await scene.app.bus.store(GROUPS).put("99.group.prod-zones", dump_group(group), revision=None)

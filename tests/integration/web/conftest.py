@@ -17,7 +17,7 @@ from reactor.process.app import App
 from reactor.route.publisher import FactPublisher
 from reactor.settings.model import Settings
 from rules.engine.routing import Routing
-from rules.loader import load
+from rules.loader import load_rules
 
 ROLES = frozenset({"decider", "router", "web"})
 EAST, WEST = "service/east/shop/checkout", "service/west/shop/checkout"
@@ -56,7 +56,7 @@ class Scene:
 
     @property
     def url(self) -> str:
-        """Where its page is."""
+        """URL of its page."""
         return self.app.web_url
 
     async def see(self, target: str, status: Health, detail: str = "") -> None:
@@ -157,5 +157,5 @@ async def running(given: Settings, roles: frozenset[str] = ROLES) -> AsyncIterat
     jar = aiohttp.CookieJar(unsafe=True)
     rules = Path(given.rule_files[0]).read_text()
     async with App(given, roles) as app, aiohttp.ClientSession(cookie_jar=jar) as http:
-        routing = Routing.of(load([("rules.yaml", rules)]))
+        routing = Routing.of(load_rules([("rules.yaml", rules)]))
         yield Scene(app, FactPublisher(app.bus, routing, 4, app.clock, source="/test"), http)

@@ -1,4 +1,4 @@
-"""What the API gives, from a real nats-server, and how changes reach those who follow."""
+"""Answers of the API, from a real nats-server, and the changes that reach its followers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from reactor.web import stream
 from reactor.web.api_document import document
 from reactor.web.board import Board, framed
 from rules.core.group import Group, NoState
-from rules.engine.group_codec import dump
+from rules.engine.group_codec import dump_group
 from rules.loader import RuleSet
 from tests.integration.web.conftest import EAST, Scene, Start, settings
 
@@ -74,7 +74,7 @@ async def test_a_stream_without_changes_says_each_second_that_it_lives(scene: Sc
                 break
 
 
-async def test_a_viewer_who_does_not_read_is_let_go_and_slows_nobody(
+async def test_a_viewer_who_does_not_read_is_let_go_and_slows_no_other(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(stream, "WRITE_SECONDS", 0.5)
@@ -101,7 +101,7 @@ async def test_a_group_that_is_removed_while_nothing_follows_leaves_the_page(sce
     await scene.break_checkout()
     store = scene.app.bus.store(GROUPS)
     ghost = Group("ghost", "gone", NoState())
-    await store.put("99.group.ghost", dump(ghost), revision=None)  # in a partition without an owner
+    await store.put("99.group.ghost", dump_group(ghost), revision=None)  # in a partition without an owner
     board = Board(scene.app.bus, scene.app.clock, RuleSet)
 
     async def follow_until(there: bool) -> None:

@@ -1,4 +1,4 @@
-"""Where pictures are needed, a machine without a browser fails: it passed with every page untested."""
+"""A machine without a browser fails where pictures are needed: it passed with every page untested."""
 
 from __future__ import annotations
 

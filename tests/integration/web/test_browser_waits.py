@@ -1,4 +1,4 @@
-"""What waits for a page may ask only what can be asked of a page that is not drawn yet: on a slow machine it is not."""
+"""A wait for a page may ask only what a page that is not drawn yet can answer: on a slow machine it is not drawn."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ from tests.integration.web.conftest import PAY, ROLES, RULES, WEST, Scene, runni
 
 @pytest.fixture
 async def posts() -> AsyncIterator[tuple[str, asyncio.Queue[Any]]]:
-    """Where a chat is, and what is posted there."""
+    """URL of a chat, and the queue of posts to it."""
     got: asyncio.Queue[Any] = asyncio.Queue()
 
     async def take(request: web.BaseRequest) -> web.Response:

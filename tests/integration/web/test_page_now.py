@@ -1,4 +1,4 @@
-"""What the page says and offers in Chromium: a paused window, how to stop and undo, nothing to press while old."""
+"""Text and buttons of the page in Chromium: a paused window, how to stop and undo, nothing to press while old."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from bus.topology import GROUPS
-from rules.engine.group_codec import load
+from rules.engine.group_codec import load_group
 from rules.engine.pauses import PAUSES
 from tests.browser import ENTER, Browser
 from tests.integration.web.conftest import Scene, Start, bearer, token
@@ -58,7 +58,7 @@ async def test_all_rules_are_paused_and_resumed_on_the_page(start: Start, browse
     partitions = scene.app.settings.bus.partitions
     async with asyncio.timeout(60):  # each partition stores the pause
         while partitions > sum(
-            load(entry.value).rule == PAUSES for entry in await scene.app.bus.store(GROUPS).entries("*.group.>")
+            load_group(entry.value).rule == PAUSES for entry in await scene.app.bus.store(GROUPS).entries("*.group.>")
         ):
             await asyncio.sleep(0.05)
     assert len((await scene.get("/api/v1/status", **bearer("vera")))[1]["pauses"]) == 1

@@ -1,4 +1,4 @@
-"""What the pictures of the page say, in Chromium: windows over time, the course of an action, weights, a metric."""
+"""Pictures of the page in Chromium: windows over time, the course of an action, weights, a metric."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ async def test_the_course_of_an_action_has_a_box_for_each_part_and_how_long_afte
         assert browser.violations() == []
 
 
-async def test_a_rule_shows_who_speaks_of_what_it_watches_and_its_weights_over_time(
+async def test_a_rule_shows_which_sources_observe_what_it_watches_and_its_weights_over_time(
     tmp_path: Path, browser: Browser
 ) -> None:
     async with running(settings(tmp_path, rules=BUSY)) as scene:

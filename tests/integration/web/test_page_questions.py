@@ -15,7 +15,7 @@ QUESTIONS = 5
 
 
 def answers() -> list[tuple[str, list[str]]]:
-    """Give of each question of the documentation the heading under which its answer stands, and what is said there."""
+    """Give of each question of the documentation the heading of its answer, and what is said there."""
     table = PAGE.read_text().partition("| question | picture | answer |")[2].partition("\n\n")[0]
     rows = [line.split(" | ")[-1] for line in table.splitlines()[2:]]
     return [(re.findall(r"\*([^*]+)\*", row)[0], re.findall(r'"([^"]+)"', row)) for row in rows]

@@ -63,7 +63,7 @@ class Watching:
             return await self.process.wait()
 
     def echoes(self) -> bool:
-        """Whether the terminal is as a shell needs it."""
+        """True if the terminal echoes, as a shell needs it."""
         return bool(termios.tcgetattr(self.terminal)[3] & termios.ECHO)
 
 

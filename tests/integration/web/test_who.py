@@ -1,4 +1,5 @@
-"""Who asks, as a proxy or a Kubernetes API server says: only from the proxy's address, only with a grant."""
+"""User of a request, as a proxy or a Kubernetes API server names it: only from the proxy's address, only
+with a grant."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ receivers:
 
 
 class Heard:
-    """What was told, to be waited for."""
+    """Observations that were reported, to be waited for."""
 
     def __init__(self) -> None:
         self.said: asyncio.Queue[Observation] = asyncio.Queue()

@@ -1,4 +1,4 @@
-"""One alert that cannot be used, in a post of good ones: it alone is put aside, and nothing of it stays."""
+"""One alert that cannot be used, in a post of good ones: it alone is quarantined, and nothing of it stays."""
 
 from __future__ import annotations
 

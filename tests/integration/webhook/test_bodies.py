@@ -90,8 +90,9 @@ async def test_a_body_that_cannot_be_used_is_refused_and_the_next_one_is_read(
     assert (await taken(bodies, large())).alerts == 1000
 
 
+@pytest.mark.alone
 async def test_real_alerts_with_many_labels_fill_a_body_of_the_default_size(bodies: Bodies) -> None:
-    """32 MiB of them: 413 would lose every alert of the group, at each flush anew."""
+    """32 MiB of them: 413 would lose every alert of the group, at each flush again."""
     names = [f"label{number}" for number in range(8)]
     raw = body(*(labelled({name: f"value-{name}-{one}" for name in names}, f"{one:016x}") for one in range(60_000)))
     assert 28 << 20 < len(raw) <= Receiver().max_body_bytes
@@ -99,7 +100,7 @@ async def test_real_alerts_with_many_labels_fill_a_body_of_the_default_size(bodi
         assert (await bodies.take(raw, source="am", at=AT, alerts_max=100_000)).alerts == 60_000
 
 
-async def test_a_process_that_somebody_kills_costs_one_try(bodies: Bodies) -> None:
+async def test_a_process_that_is_killed_costs_one_try(bodies: Bodies) -> None:
     await taken(bodies, large())
     assert bodies._process is not None
     os.kill(bodies._process.pid, signal.SIGSTOP)
@@ -111,7 +112,7 @@ async def test_a_process_that_somebody_kills_costs_one_try(bodies: Bodies) -> No
     assert (await taken(bodies, large("y"))).alerts == 1000
 
 
-async def test_who_goes_away_takes_nobody_elses_answer(bodies: Bodies) -> None:
+async def test_who_goes_away_takes_no_other_answer_along(bodies: Bodies) -> None:
     await taken(bodies, large())
     gone = asyncio.create_task(taken(bodies, large("y")))
     await asyncio.sleep(0)

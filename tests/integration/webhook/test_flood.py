@@ -1,4 +1,4 @@
-"""Connections that nobody uses keep nobody out: limits of all and of each peer, and health on a port of its own."""
+"""Idle connections keep no client out: limits of all and of each peer, and health on a port of its own."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ async def half_open(
 
 
 async def is_open(reader: asyncio.StreamReader, within: float = 0.2) -> bool:
-    """Whether nothing closes it for so long."""
+    """True if the connection is not closed for this long."""
     try:
         async with asyncio.timeout(within):
             return bool(await reader.read(1))
@@ -85,7 +85,7 @@ async def test_at_the_limit_the_oldest_half_open_connection_is_closed_and_posts_
 
 
 @pytest.mark.usefixtures("no_grace")
-async def test_a_peer_at_its_own_limit_closes_its_own_connections_and_nobody_elses() -> None:
+async def test_a_peer_at_its_own_limit_closes_its_own_connections_and_no_others() -> None:
     async with reception(max_connections=100, max_connections_per_peer=10) as receiver:
         [other] = await half_open(receiver, 1, peer="127.0.0.2")
         before = closed("maxConnectionsPerPeer", "half-open")

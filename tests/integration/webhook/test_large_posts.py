@@ -26,7 +26,7 @@ LARGE = body(*(alert(f"{one:016x}", text="x" * 1000) for one in range(ALERTS)))
 
 
 class Hands(Counter[str]):
-    """What routers have in hands. Counts how often the receiver has looked whether there is room for more."""
+    """Messages in flight at routers. Counts how often the receiver has looked whether there is room for more."""
 
     looks = 0
 

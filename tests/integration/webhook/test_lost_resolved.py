@@ -169,7 +169,7 @@ async def test_an_alert_whose_alertmanagers_come_back_empty_recovers_by_the_quer
     assert said.source == "am"
 
 
-async def test_an_alert_whose_alertmanagers_come_back_empty_stands_while_it_fires(scene: Scene) -> None:
+async def test_an_alert_whose_alertmanagers_come_back_empty_stays_while_it_fires(scene: Scene) -> None:
     scene.exporter.up["checkout"] = False
     first = await scene.heard.until("Unhealthy")
     await scene.wipe()

@@ -1,4 +1,4 @@
-"""What Alertmanager does that one would not expect (each was measured), from the post to what is said of the target."""
+"""Surprising behaviour of Alertmanager (each case was measured), from the post to the observation of the target."""
 
 from __future__ import annotations
 
@@ -163,7 +163,7 @@ async def test_9_a_resolved_that_never_comes_is_found_in_the_api() -> None:
         world.apis["main"].lists(alert())
         await world.hand_in(body(alert()), at=0)
         world.apis["main"].listed.clear()
-        world.apis["main"].lists(alert(), state="suppressed")  # somebody silences it
+        world.apis["main"].lists(alert(), state="suppressed")  # a person silences it
         await world.pass_time(world.keeper_, 100)
         assert world.statuses() == ["Unhealthy"]
         world.apis["main"].listed.clear()  # and then it is over

@@ -1,4 +1,4 @@
-"""What the receiver answers, and that 200 means journaled."""
+"""Answers of the receiver, and that 200 means journaled."""
 
 from __future__ import annotations
 
@@ -159,7 +159,7 @@ async def test_slow_headers_are_cut(monkeypatch: pytest.MonkeyPatch) -> None:
         assert (await receiver.post(ONE))[0] == 200
 
 
-async def test_a_sender_that_leaves_mid_body_harms_nobody(receiver: Reception) -> None:
+async def test_a_sender_that_leaves_mid_body_affects_no_other(receiver: Reception) -> None:
     head = b"POST /v1/alerts/am HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{"
     await receiver.raw(head, close=True)
     assert (await receiver.post(ONE))[0] == 200
@@ -271,7 +271,7 @@ async def test_five_thousand_alerts_are_taken_in_half_a_second(receiver: Recepti
 
 
 async def test_we_live_while_a_large_body_is_read(receiver: Reception) -> None:
-    """However busy the machine is: no probe waits for all of it. The best of three, as a ratio in one run."""
+    """No probe waits for all of it, on a busy machine either. The best of three, as a ratio in one run."""
     raw = body(*(alert(f"{number:016x}", text="x" * 200) for number in range(20_000)))
     assert min([await longest_wait(receiver, raw) for _ in range(3)]) < 1 / 2
 

@@ -22,7 +22,7 @@ def openssl(*arguments: str, folder: Path) -> None:
 
 
 def certificates(folder: Path) -> None:
-    """A CA, and a server and a client that it vouches for; and a stranger that vouches for itself."""
+    """A CA, and a server and a client that it signs; and a stranger that is self-signed."""
     days, key = ("-days", "2"), ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes")
     for name in ("ca", "stranger"):
         openssl(
@@ -45,7 +45,7 @@ def context(folder: Path, name: str | None) -> ssl.SSLContext:
     return made
 
 
-async def test_only_a_client_with_a_certificate_may_post_and_anybody_may_ask_whether_we_live(tmp_path: Path) -> None:
+async def test_only_a_client_with_a_certificate_may_post_and_any_client_may_ask_whether_we_live(tmp_path: Path) -> None:
     await asyncio.to_thread(certificates, tmp_path)
     async with reception(
         tls_cert_file=tmp_path / "server.pem", tls_key_file=tmp_path / "server.key", client_ca_file=tmp_path / "ca.pem"

@@ -19,7 +19,7 @@ SUBJECT = subjects.webhook("am")
 
 
 class Routers(Counter[str]):
-    """Routers that have enough in hands; once they have not, they take each message that is stored."""
+    """Routers that have enough in flight; once they have not, they take each message that is stored."""
 
     def __init__(self, receiver: Reception) -> None:
         super().__init__({SUBJECT: IN_HANDS_MAX})
@@ -42,7 +42,7 @@ class Routers(Counter[str]):
         self.most = max(self.most, self[SUBJECT])
 
     def done(self) -> None:
-        """Have one message less in hands."""
+        """Have one message less in flight."""
         self[SUBJECT] -= 1
 
 

@@ -17,10 +17,16 @@ class SimClock(Clock):
         self._loop = loop
         self._skew = skew
         self._begun = begun
+        self._read: tuple[float, datetime] = (-1.0, NEW_YEAR)
+        """The loop's time when it was last read, and what it showed: it is read several times in one moment."""
 
     def now(self) -> datetime:
         """The moment by this process's wall clock."""
-        return NEW_YEAR + timedelta(seconds=self._loop.time() + self._skew)
+        at, moment = self._read
+        if (now := self._loop.time()) != at:
+            moment = NEW_YEAR + timedelta(seconds=now + self._skew)
+            self._read = now, moment
+        return moment
 
     def monotonic(self) -> float:
         """Seconds since it began."""

@@ -10,10 +10,11 @@ from typing import Any
 
 from bus.errors import Unavailable
 from bus.messages import SetWeights
-from reactor.audit.object_history import Write
 from reactor.clients.kubernetes_port import ApiUnavailable, Conflict, JsonObject, NotFound
 from reactor.demo.kube.errors import StatusError
 from reactor.demo.kube.patch import json_patch
+from tests.judge.object_history import Write
+from tests.simulation.fleet.clusters import cluster_object, cluster_path, cluster_weights
 from tests.simulation.fleet.link import Link
 from tests.simulation.fleet.loop import VirtualLoop
 
@@ -23,19 +24,22 @@ DECISION, EPOCH = "reactor/decision", "reactor/epoch"
 
 
 def path_of(name: str) -> str:
-    """Where a route stands."""
+    """API path of a route."""
     return f"{BASE}/namespaces/{NAMESPACE}/trafficsplits/{name}"
 
 
 class Cluster:
     """The API server's side. `wrote` is called after every effective write."""
 
-    def __init__(self, loop: VirtualLoop, names: Sequence[str], wrote: Callable[[str, Write], None]) -> None:
+    def __init__(
+        self, loop: VirtualLoop, names: Sequence[str], clusters: Sequence[str], wrote: Callable[[str, Write], None]
+    ) -> None:  # fmt: skip
         self._loop, self._wrote = loop, wrote
         self._version = 100
         self.is_down = False
-        """Whether it answers nobody."""
+        """True while it does not answer."""
         self.objects = {path_of(name): _split(name) for name in names}
+        self._clusters = {cluster_path(name): cluster_object(name) for name in clusters}
 
     async def get(self, path: str) -> JsonObject:
         """Raises NotFound, ApiUnavailable."""
@@ -43,9 +47,9 @@ class Cluster:
             raise ApiUnavailable("connection refused")
         if path == BASE:
             return {"resources": [{"name": "trafficsplits"}]}
-        if path not in self.objects:
+        if path not in (kept := self._kept(path)):
             raise NotFound(path)
-        return self.objects[path]
+        return kept[path]
 
     async def json_patch(self, path: str, operations: Sequence[JsonObject], sent: float | None = None) -> JsonObject:
         """Raises NotFound, Conflict, ApiUnavailable. `sent`: when it left its client; default: now."""
@@ -58,13 +62,14 @@ class Cluster:
             return before
         self._version += 1
         metadata = {**after["metadata"], "resourceVersion": str(self._version)}
-        self.objects[path] = after = {**after, "metadata": metadata}
+        self._kept(path)[path] = after = {**after, "metadata": metadata}
         under_way = 0.0 if sent is None else self._loop.time() - sent
         self._wrote(metadata["name"], replace(self._seen(after), under_way=under_way))
         return after
 
     async def set_weights(self, action: SetWeights) -> None:
-        """What a target can do that knows nothing of decisions: take whatever comes. The note is for the observer."""
+        """Write the weights as a target that knows nothing of decisions: it accepts any. The note is for
+        the observer."""
         if self._seen(self.objects[path_of(action.route.name)]).weights == action.weights:
             return
         note = {DECISION: action.id, EPOCH: str(action.epoch)}
@@ -75,11 +80,18 @@ class Cluster:
         ]
         await self.json_patch(path_of(action.route.name), operations)
 
+    def _kept(self, path: str) -> dict[str, JsonObject]:
+        return self._clusters if path in self._clusters else self.objects
+
     def _seen(self, obj: JsonObject) -> Write:
         notes = obj["metadata"].get("annotations") or {}
-        weights = {backend["service"]: backend["weight"] for backend in obj["spec"]["backends"]}
+        weights = cluster_weights(obj) if obj["kind"] == "Cluster" else _weights(obj)
         generation = int(notes.get(DECISION, "/0").rpartition("/")[2])
         return Write(self._loop.time(), weights, generation, int(notes.get(EPOCH, "0")))
+
+
+def _weights(obj: JsonObject) -> Mapping[str, int]:
+    return {backend["service"]: backend["weight"] for backend in obj["spec"]["backends"]}
 
 
 def _split(name: str) -> JsonObject:
@@ -134,10 +146,10 @@ class Api:
 
 
 def unavailable(why: str) -> Exception:
-    """What a client of the API hears when there is no answer."""
+    """Error of an API client that gets no answer."""
     return ApiUnavailable(why)
 
 
 def bus_unavailable(why: str) -> Exception:
-    """What a client of the bus hears when there is no answer."""
+    """Error of a bus client that gets no answer."""
     return Unavailable(why)

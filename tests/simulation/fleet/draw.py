@@ -6,16 +6,16 @@ from collections.abc import Iterator
 from math import inf
 from random import Random
 
-from reactor.audit.object_history import Span
+from reactor.audit.spans import Span
 from tests.simulation.fleet.scenario import Fault, Kind, Plan, Roles, Scenario
 
 CALM = 8.0
-"""Seconds before the first outage and the first fault: everybody has seen everything healthy by then."""
+"""Seconds before the first outage and the first fault: all processes have seen all targets healthy by then."""
 FAULTS_UNTIL = 40.0
 SCRIPT_UNTIL = 60.0
 SKEW = 0.1
 PUBLISH = "publish "
-"""How the names of calls begin that publish."""
+"""Prefix of the names of calls that publish."""
 TOLERATIONS = (1.0, 3.0, 6.0, 9.0)
 RECOVERIES = (0.5, 2.0)
 FLEETS: tuple[tuple[tuple[str, Roles], ...], ...] = (
@@ -54,7 +54,7 @@ def crashing(seed: int) -> Scenario:
 
 
 def pausing(seed: int) -> Scenario:
-    """Give one in which deciders stand still over a takeover, as they are about to publish, and then go on with it."""
+    """Give one in which deciders are suspended over a takeover, about to publish, and then go on with it."""
     random = Random(f"pausing {seed}")
     names = [name for name, roles in FLEETS[-1] if roles == "decider"]
     moments = sorted(round(random.uniform(CALM, SCRIPT_UNTIL - 15), 3) for _ in range(3))
@@ -104,7 +104,7 @@ def _plan(random: Random, number: int) -> Plan:
 
 
 def _outages(random: Random, toleration: float, recovery: float) -> Iterator[Span]:
-    """Flaps that end within the toleration, some in the last moment; outages beyond it; now and then one for ever."""
+    """Flaps that end within the toleration, some in the last moment; outages beyond it; some without end."""
     at = CALM + random.uniform(0, 6)
     while at < SCRIPT_UNTIL:
         if random.random() < 0.5:

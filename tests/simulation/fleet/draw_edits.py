@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from random import Random
 
-from reactor.audit.object_history import Span
+from reactor.audit.spans import Span
 from tests.simulation.fleet.draw import CALM, FLEETS, GONE, SHARES, SKEW
 from tests.simulation.fleet.scenario import Edit, Fault, Kind, Plan, Scenario
 

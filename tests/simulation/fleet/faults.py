@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import partial
 
 from bus.topology import EXECUTORS
-from reactor.audit.object_history import Span
+from reactor.audit.spans import Span
 from tests.simulation.fleet.fleet import SOURCE, Fleet
 from tests.simulation.fleet.link import TIMEOUT, Link, Trap
 from tests.simulation.fleet.loop import START, VirtualLoop
@@ -16,7 +16,7 @@ from tests.simulation.fleet.scenario import Fault, Scenario
 IN_HANDS = EXECUTORS.ack_wait.total_seconds() + 2 * TIMEOUT
 """Seconds after which whatever was in the hands of an executor that lost it has come again."""
 BEGINNING_AGAIN = 2 * TIMEOUT
-"""Seconds in which whoever was in trouble, or takes over, has read what it needs and is at work."""
+"""Seconds in which a process that was in trouble, or takes over, has read what it needs and is at work."""
 
 
 class Faults:
@@ -26,7 +26,7 @@ class Faults:
         self._scenario, self._loop, self._fleet, self._tell = scenario, loop, fleet, tell
         self.troubles: list[Span] = []
         self.blind: list[Span] = []
-        """When no source looked."""
+        """Times in which no source looked."""
 
     def arm(self) -> None:
         """Let each happen in its time."""
@@ -38,7 +38,7 @@ class Faults:
             self._loop.later(fault.at, self._begin, fault)
 
     def _felt(self, who: str) -> float:
-        """How long, in seconds, a trouble of this process is felt when it is over."""
+        """Seconds for which a fault of this process has effects after its end."""
         executes = not who or self._fleet.roles[who] in ("all", "executor")
         return IN_HANDS if executes else BEGINNING_AGAIN
 

@@ -4,27 +4,34 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
 from random import Random
 
-from bus.messages import Action, Outcome, SetWeights
+from bus.messages import Action, Outcome, SetTaints, SetWeights, ZoneStep
+from bus.topology import GROUPS
 from reactor.actions.execution import ExecutionContext
 from reactor.actions.guarded import GuardedKube
 from reactor.actions.traffic import route_weights
 from reactor.decide.decider import Decider
-from reactor.decide.partition import PartitionContext
+from reactor.decide.partition_context import PartitionContext
 from reactor.execute.executor import Executor
 from reactor.route.publisher import FactPublisher
 from reactor.runtime.supervise import forever
 from rules.engine.routing import Routing
+from tests.simulation.fleet.answers import AnswerSeen, answer_rules
 from tests.simulation.fleet.bus import SimBus
 from tests.simulation.fleet.clock import SimClock
 from tests.simulation.fleet.cluster import Api, Cluster
+from tests.simulation.fleet.clusters import carry_taints
 from tests.simulation.fleet.loop import VirtualLoop
+from tests.simulation.fleet.orders import OrderSeen, order_zones
+from tests.simulation.fleet.people import PauseSeen, Speaker, pause_rules
 from tests.simulation.fleet.process import Process
-from tests.simulation.fleet.reload import Begin, EditedFiles, RunningRoles
+from tests.simulation.fleet.reload import Begin, EditedFiles, RunningRoles, rules
 from tests.simulation.fleet.scenario import Roles, Scenario
 from tests.simulation.fleet.server import Server
 from tests.simulation.fleet.source import Source
+from tests.simulation.fleet.zones import IsolatedZones, carry_step
 
 PARTITIONS = 4
 SOURCE = "source"
@@ -34,14 +41,25 @@ PATIENCE = 50
 """Turns of the loop in which a killed process's cleanup must have come to its end."""
 
 
+@dataclass(frozen=True, slots=True)
+class CommandsSeen:
+    """Commands of people as they came about."""
+
+    pauses: list[PauseSeen] = field(default_factory=list)
+    answers: list[AnswerSeen] = field(default_factory=list)
+    orders: list[OrderSeen] = field(default_factory=list)
+
+
 class Fleet:
     """All processes, and the servers that they talk to."""
 
     def __init__(
-        self, scenario: Scenario, loop: VirtualLoop, cluster: Cluster, traced: Callable[[str, str], None],
+        self, scenario: Scenario, loop: VirtualLoop, cluster: Cluster, zones: IsolatedZones,
+        traced: Callable[[str, str], None],
         files: EditedFiles, healthy: Callable[[], Mapping[str, bool]],
     ) -> None:  # fmt: skip
         self._scenario, self._loop, self.cluster, self._traced = scenario, loop, cluster, traced
+        self._zones = zones
         self._files, self._healthy = files, healthy
         self.clock = SimClock(loop)
         self.server = Server(self.clock.now)
@@ -52,7 +70,7 @@ class Fleet:
         self._all: list[Process] = []
 
     def start_all(self) -> None:
-        """Start everybody, one after the other."""
+        """Start all processes, one after the other."""
         random = Random(f"beginnings {self._scenario.seed}")
         for who in self.roles:
             self._loop.later(random.uniform(0, BEGINNINGS), self.start, who)
@@ -67,6 +85,21 @@ class Fleet:
         begin = self._look(process, seed) if self.roles[who] is None else self._reactor(who, process, seed)
         self._work[who] = RunningRoles(process, lambda: self._files.take(who), begin)
         return process
+
+    def people(self, commands: CommandsSeen) -> None:
+        """Let people give their commands. They have a connection of their own, and are in no trouble but the bus's.
+
+        `commands`: takes what came about.
+        """
+        seed = f"{self._scenario.seed}/people"
+        process = Process(self._loop, "people", seed, skew=self._scenario.skew, tell=self._traced)
+        self._all.append(process)
+        bus = SimBus(self.server, process.bus, process)
+        publisher = self._publisher(process, bus, rules(self._scenario, 0.0))
+        speaker = Speaker(publisher, process.clock, self._loop)
+        process.start(lambda: pause_rules(speaker, self._scenario.pauses, commands.pauses))
+        process.start(lambda: order_zones(speaker, self._scenario.orders, commands.orders))
+        process.start(lambda: answer_rules(speaker, bus.store(GROUPS), self._scenario.answers, commands.answers))
 
     def reload(self, who: str) -> None:
         """Let the process in this place, if there is one, take the rules that are on its disk."""
@@ -83,7 +116,11 @@ class Fleet:
                 return []
             looks = Random(f"{seed} look")
             stamped = self._scenario.stamped
-            sources.append(Source(bus, publisher, process.clock, self.cluster, self._healthy, looks, stamped=stamped))
+            source = Source(
+                bus, publisher, process.clock, self.cluster, self._healthy, looks, stamped=stamped,
+                zones=self._zones.clusters,
+            )  # fmt: skip
+            sources.append(source)
             process.start(lambda: forever("source", sources[0].run))
             return []
 
@@ -112,6 +149,10 @@ class Fleet:
         api = Api(self.cluster, process.api, Random(f"{seed} api"))
 
         async def carry_out(action: Action, context: ExecutionContext) -> Outcome:
+            if isinstance(action, ZoneStep):
+                return await carry_step(self._zones, action, process.api, process.clock, context)
+            if isinstance(action, SetTaints):
+                return await carry_taints(action, api, process.clock, context)
             assert isinstance(action, SetWeights)
             if not self._scenario.stamped:
                 await context.write(action.id, lambda: self.cluster.set_weights(action))
@@ -123,7 +164,7 @@ class Fleet:
         return carry_out
 
     async def end(self) -> None:
-        """Kill everybody, and wait until nothing is left."""
+        """Kill all processes, and wait until nothing is left."""
         for process in self._all:
             process.kill()
         for _ in range(PATIENCE):

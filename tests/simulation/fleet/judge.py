@@ -1,28 +1,39 @@
-"""Which promises a run broke: by the script and the log of writes, and by what an observer beside the bus saw.
+"""Promises that a run broke: by the script and the log of writes, and by the notes of an observer beside the bus.
 
-Beyond what `reactor.audit.checker` judges of every run:
+Beyond the findings of `tests.judge.checker` for every run:
 
 blind        a write for a stretch of bad (or good) health that, by what was stored on the bus when its window was over,
-             had already ended: somebody acted without having read all that there was
+             had already ended: a process acted without having read all that there was
 stale-owner  an action was taken by the bus although its partition had a newer owner
 unowed       an action was published before the state that owes it was stored
+paused       a write that was sent although its rule had been paused for two seconds
 mistake      the fleet itself logged an error, or came to a standstill
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from math import inf
 
-from reactor.audit.checker import Breach, check
-from reactor.audit.object_history import RouteHistory, Run
+from reactor.audit.spans import Span
+from reactor.audit.verdict import Breach
+from tests.judge.checker import check
+from tests.judge.object_history import RouteHistory, Run
+from tests.simulation.fleet.clusters import cluster_target
+from tests.simulation.fleet.judge_answers import judge_answers
 from tests.simulation.fleet.judge_edits import is_edited, judge_edits
+from tests.simulation.fleet.judge_orders import judge_orders
 from tests.simulation.fleet.loop import START
+from tests.simulation.fleet.people import PauseSeen
 from tests.simulation.fleet.server import Heard, Notes
 from tests.simulation.fleet.source import target
 from tests.simulation.fleet.world import Seen
+from tests.simulation.fleet.zones import zone_target
+
+STOPPED = 2.0
+"""Seconds after a pause from which no action begins any more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,16 +44,15 @@ class Spell:
     begin: float
     end: float = inf
     told: float = inf
-    """When its end was stored on the bus."""
+    """Time at which its end was stored on the bus."""
 
 
 def judge(seen: Seen) -> list[Breach]:
     """Give every breach, in the order of time."""
     edited = [route for route in seen.run.routes if is_edited(route.name, seen.versions)]
     run = replace(seen.run, routes=tuple(route for route in seen.run.routes if route not in edited))
-    found = list(check(run).breaches)
-    for route in run.routes:
-        found += _blind(route, run, spells(route, seen.notes))
+    found = [breach for route in run.routes for breach in _checked(route, _with_pauses(route, run, seen.pauses), seen)]
+    found += _paused(seen)
     for route in edited:
         told = spells(route, seen.notes)
         found += judge_edits(route, seen.run, seen.versions, partial(_blind, run=seen.run, told=told))
@@ -51,9 +61,19 @@ def judge(seen: Seen) -> list[Breach]:
     return sorted(found, key=lambda breach: breach.at)
 
 
+def _checked(route: RouteHistory, run: Run, seen: Seen) -> Iterable[Breach]:
+    blind = _blind(route, run, spells(route, seen.notes))
+    if seen.expires is not None:
+        return [*judge_answers(route, run, seen.answers, seen.expires, seen.notes.asked), *blind]
+    found = [*check(run).breaches, *blind]
+    is_ordered = any(one.order.name == route.name for one in seen.orders)
+    return judge_orders(route, run, seen.orders, found) if is_ordered else found
+
+
 def spells(route: RouteHistory, notes: Notes) -> list[Spell]:
     """Give the stretches of the primary's health, by the moments at which it was observed."""
-    told = sorted((heard for heard in notes.heard if heard.target == target(route.primary)), key=lambda one: one.seen)
+    targets = (target(route.primary), zone_target(route.primary), cluster_target(route.primary))
+    told = sorted((heard for heard in notes.heard if heard.target in targets), key=lambda one: one.seen)
     out: list[Spell] = []
     for heard in told:
         bad = heard.status == "Unhealthy"
@@ -83,6 +103,20 @@ def _blind(route: RouteHistory, run: Run, told: list[Spell]) -> Iterator[Breach]
         else:
             where = "away" if away else "home"
             yield Breach("blind", route.name, write.at, f"{where}: nothing that was told asks for it")
+
+
+def _with_pauses(route: RouteHistory, run: Run, pauses: Sequence[PauseSeen]) -> Run:
+    """Give the run of this route alone: while its rule is paused, nothing is due."""
+    spans = [Span(pause.begin, min(pause.end, run.end)) for pause in pauses if pause.name == route.name]
+    return replace(run, routes=(route,), troubles=(*run.troubles, *spans))
+
+
+def _paused(seen: Seen) -> Iterator[Breach]:
+    for pause in seen.pauses:
+        for write in next(route.writes for route in seen.run.routes if route.name == pause.name):
+            if pause.begin + STOPPED < write.at - write.under_way < pause.ended:
+                what = f"written {write.at - pause.begin:.3f} s after its rule was paused"
+                yield Breach("paused", pause.name, write.at, what)
 
 
 def _asked(notes: Notes) -> Iterator[Breach]:

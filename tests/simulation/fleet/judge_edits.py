@@ -1,6 +1,6 @@
-"""Which promises were broken on a route whose rule was edited: by the rule that was in force, edit by edit.
+"""Promises that were broken on a route whose rule was edited: by the rule that was in force, edit by edit.
 
-A write has to be right by a version of the files that a process still went by: nothing else excuses it. What a rule
+A write has to be right by a version of the files that a process still used: nothing else excuses it. What a rule
 calls for has to be done once its window is over by the dates of what was seen, and all processes have taken the edit.
 
 ruleless     a write although no process had a rule for the route any more
@@ -13,8 +13,10 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import inf
 
-from reactor.audit.checker import SEEN_WITHIN, Breach, check
-from reactor.audit.object_history import RouteHistory, Run, Span, Write
+from reactor.audit.spans import Span
+from reactor.audit.verdict import Breach
+from tests.judge.checker import SEEN_WITHIN, check
+from tests.judge.object_history import RouteHistory, Run, Write
 from tests.simulation.fleet.reload import TAKEN, Version
 
 Judge = Callable[[RouteHistory], Iterable[Breach]]
@@ -24,7 +26,7 @@ OF_WRITES = ("early", "needless", "blind", "doubled", "last-one")
 
 @dataclass(frozen=True, slots=True)
 class _InForce:
-    """What the files say of one route for some time."""
+    """Content of the files about one route for some time."""
 
     begin: float
     end: float
@@ -33,7 +35,7 @@ class _InForce:
 
 
 def is_edited(name: str, versions: Sequence[Version]) -> bool:
-    """Whether the files do not say the same of this route all the time."""
+    """True if the files change for this route."""
     return len({version.tolerations.get(name) for version in versions}) > 1
 
 

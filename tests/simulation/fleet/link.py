@@ -1,7 +1,8 @@
 """The way from one process to a server and back: late, lossy, cut, and the place where processes die.
 
 A request that is on its way arrives, whatever becomes of its sender meanwhile: killed, frozen, or no longer waiting. So
-each operation is done by the wire, which belongs to nobody, and requests of one process arrive in the order they left.
+each operation is done by the wire, which belongs to no process, and requests of one process arrive in the order they
+left.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ T = TypeVar("T")
 LATENCY = (0.0005, 0.004)
 SLOW = (0.2, 3.0)
 MEND = 0.25
-"""How often, in seconds, a reader looks whether the link is whole again."""
+"""Interval in seconds at which a reader looks whether the link works again."""
 TIMEOUT = 2.0
 """Seconds after which a caller that got no answer is told so."""
 
@@ -28,7 +29,7 @@ class Sender(Protocol):
 
     @property
     def dead(self) -> bool:
-        """Whether it was killed."""
+        """True if it was killed."""
         ...
 
     def trace(self, what: str) -> None:
@@ -55,19 +56,19 @@ class Link:
         self._loop, self._sender, self._random, self._gone = loop, sender, random, gone
         self._arrives = 0.0
         self.rate = 0.0
-        """How likely a call goes wrong."""
+        """Probability that a call fails, from 0 to 1."""
         self.mute = False
-        """Whether whatever is said without asking for an answer is lost."""
+        """True while messages that ask for no answer are lost."""
         self.cut_since: float | None = None
         self.traps: list[Trap] = []
 
     @property
     def up(self) -> bool:
-        """Whether anything comes through."""
+        """True if messages get through."""
         return self.cut_since is None and not self._sender.dead
 
     def latency(self) -> float:
-        """How long a message takes this time."""
+        """Delay of one message in seconds."""
         if self.rate and self._random.random() < self.rate:
             return self._random.uniform(*SLOW)
         return self._random.uniform(*LATENCY)
@@ -96,7 +97,7 @@ class Link:
             self._loop.later(self._arrives - self._loop.time(), _done, operation)
 
     def some(self, number: int) -> int:
-        """How many of a pipelined batch get through."""
+        """Number of messages of a pipelined batch that get through."""
         torn = number > 1 and bool(self.rate) and self._random.random() < self.rate
         return self._random.randrange(number) if torn else number
 

@@ -15,7 +15,7 @@ ERRORS_MAX = 5
 
 @dataclass
 class Mistakes:
-    """What was logged as an error."""
+    """Records that were logged as errors."""
 
     errors: list[str] = field(default_factory=list)
 
@@ -28,7 +28,7 @@ class _Ear(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         owner = OWNER.get()
         if getattr(owner, "dead", False) or len(self._mistakes.errors) >= ERRORS_MAX:
-            return  # what a killed process still says, nobody hears
+            return  # what a killed process still sends reaches no reader
         self._mistakes.errors.append(logging.Formatter("%(message)s").format(record))
 
 

@@ -10,40 +10,47 @@ from typing import Any
 
 import pytest
 
-from bus.messages import Fact, Observation, Outcome
+from bus.messages import Fact, Observation, Outcome, SetTaints
 from bus.port import Outgoing
 from reactor.actions.execution import ExecutionContext
 from reactor.audit.chain import Head
-from reactor.decide import partition
+from reactor.decide.decision_publisher import DecisionPublisher
 from reactor.decide.encoder import DecisionEncoder
 from reactor.decide.group_traces import untraced
-from reactor.decide.partition import Partition
 from reactor.decide.store import PartitionStore
 from reactor.execute import executor
 from reactor.execute.cancellation import CancellationCheck
 from reactor.execute.intent import Intent
 from rules.core.group import Group
-from rules.engine import deadlines, decide, groups
+from rules.engine import deadlines, debounce, decide, evidence, groups, guard, signals
 from rules.engine import observe as facts_in
 from rules.engine.decide import Decision
 from rules.engine.groups import GroupStore
+from rules.engine.pauses import PAUSES
+from rules.kinds.cluster_taint import kind as taint_kind
+from rules.kinds.cluster_taint.model import ClusterTaint
+from rules.kinds.zone import zone_commands
+from rules.kinds.zone.model import ZoneIsolation
+from rules.rulefile.model import Rule
 
 Mutant = Callable[[pytest.MonkeyPatch], None]
 
 
 def saved_after_publish(patch: pytest.MonkeyPatch) -> None:
-    """What is owed is published first, and stored when that is done."""
+    """Actions are published first, and the groups that owe them stored after that."""
 
-    async def carry(self: Any, decisions: Sequence[Decision], now: datetime) -> None:
+    async def publish(
+        self: Any, group_store: GroupStore, decisions: Sequence[Decision], _now: datetime, _position: int
+    ) -> None:
         keys = [(decision.group.rule, decision.group.object) for decision in decisions]
         self._records.changed(keys)
         if actions := self._encoder.actions(decisions, untraced):
-            await self._shared.bus.publish_all(actions)
+            await self._bus.publish_all(actions)
             await self._records.save(
-                self.group_store, [key for key, one in zip(keys, decisions, strict=True) if one.actions]
+                group_store, [key for key, one in zip(keys, decisions, strict=True) if one.actions]
             )
 
-    patch.setattr(Partition, "_carry", carry)
+    patch.setattr(DecisionPublisher, "publish", publish)
 
 
 def no_fence(patch: pytest.MonkeyPatch) -> None:
@@ -70,7 +77,7 @@ def from_receipt(patch: pytest.MonkeyPatch) -> None:
 
 
 def position_first(patch: pytest.MonkeyPatch) -> None:
-    """The position is stored before the groups that it speaks of."""
+    """The position is stored before the groups that it is about."""
     checkpoint = PartitionStore.checkpoint
 
     async def reversed_order(self: Any, group_store: GroupStore, position: int, audited: Head) -> None:
@@ -130,16 +137,16 @@ def no_intent_check(patch: pytest.MonkeyPatch) -> None:
         outcome: Outcome = await self._write(action, ExecutionContext())
         return outcome
 
-    patch.setattr(executor.Executor, "_fenced", write)
+    patch.setattr(executor.Executor, "_act_by_intent", write)
 
 
 def owed_forgotten(patch: pytest.MonkeyPatch) -> None:
     """A new owner does not publish what the one before it owed."""
 
-    async def nothing(self: Any) -> None:
+    async def nothing(self: Any, *_: Any) -> None:
         return
 
-    patch.setattr(partition.Partition, "_publish_owed", nothing)
+    patch.setattr(DecisionPublisher, "publish_owed", nothing)
 
 
 def named_without_its_date(patch: pytest.MonkeyPatch) -> None:
@@ -170,11 +177,86 @@ def without_evidence(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(decide, "present", lambda *seen: (seen[3], ()))
 
 
+def zones_without_evidence(patch: pytest.MonkeyPatch) -> None:
+    """A zone's windows run out by the clock, and its steps are taken, whatever is seen when they are over."""
+    _by_the_clock(patch, ZoneIsolation)
+
+
+def taints_without_evidence(patch: pytest.MonkeyPatch) -> None:
+    """A cluster is tainted, and its taints are taken off, by the clock, whatever is seen when its window is over."""
+    _by_the_clock(patch, ClusterTaint)
+
+
+def _by_the_clock(patch: pytest.MonkeyPatch, kind: type[Rule]) -> None:
+    is_proven, present = deadlines.is_proven, evidence.present
+
+    def proven(member: Any, rule: Any, end: datetime) -> bool:
+        return isinstance(rule, kind) or is_proven(member, rule, end)
+
+    def unasked(*seen: Any) -> Any:
+        return (seen[3], ()) if isinstance(seen[0], kind) else present(*seen)
+
+    patch.setattr(deadlines, "is_proven", proven)
+    patch.setattr(decide, "present", unasked)
+
+
+def old_taints_stay_wanted(patch: pytest.MonkeyPatch) -> None:
+    """A taint that is asked for is put on whenever an executor comes to it, whatever its cluster is like by then."""
+    confirms = CancellationCheck.__call__
+
+    async def unasked(self: Any) -> None:
+        if not isinstance(self._action, SetTaints):
+            await confirms(self)
+
+    patch.setattr(CancellationCheck, "__call__", unasked)
+
+
+def taints_in_doubt_forgotten(patch: pytest.MonkeyPatch) -> None:
+    """A write of taints that was called off, or whose answer was lost, counts as one that was never tried."""
+    known = taint_kind._is_known_to_have
+    patch.setattr(taint_kind, "_is_known_to_have", lambda state, want: known(replace(state, unconfirmed=None), want))
+
+
+def a_yes_counts_again(patch: pytest.MonkeyPatch) -> None:
+    """A person's yes outlives the request that it was for: the same plan needs none in the next outage."""
+    patch.setattr(guard, "dropped", lambda group: group)
+
+
+def orders_are_forgotten(patch: pytest.MonkeyPatch) -> None:
+    """A zone that a person has isolated comes back by itself, as if the rule had isolated it."""
+    follow = zone_commands.follow
+
+    def unnamed(rule: Any, state: Any, fact: Any, now: datetime) -> Any:
+        after = follow(rule, state, fact, now)
+        return after if after.isolation is None else replace(after, isolation=replace(after.isolation, by=""))
+
+    patch.setattr(zone_commands, "follow", unnamed)
+
+
+def unseen_time_counts(patch: pytest.MonkeyPatch) -> None:
+    """A status that is the same before and after a time without a look counts as unbroken."""
+    patch.setattr(debounce, "is_broken", lambda *_: False)
+    patch.setattr(signals, "goes_on", lambda last, new: (last.status_before or last.status) is new.status)
+
+
+def pauses_forgotten(patch: pytest.MonkeyPatch) -> None:
+    """A new owner takes over all groups, and not that a person has paused them."""
+    load = PartitionStore.load
+
+    async def resumed(self: PartitionStore) -> tuple[list[Group], int]:
+        groups, position = await load(self)
+        return [replace(group, paused=None) for group in groups if group.rule != PAUSES], position
+
+    patch.setattr(PartitionStore, "load", resumed)
+
+
 MUTANTS: dict[str, Mutant] = {
     one.__name__: one
     for one in (
         saved_after_publish, no_fence, from_receipt, position_first, no_intent_check,
         owed_forgotten, windows_forgotten, stale_not_refused, acknowledged_first, without_evidence,
         named_without_its_date, shorter_windows_count, edits_are_not_considered,
+        zones_without_evidence, unseen_time_counts, pauses_forgotten, taints_without_evidence,
+        old_taints_stay_wanted, taints_in_doubt_forgotten, a_yes_counts_again, orders_are_forgotten,
     )
 }  # fmt: skip

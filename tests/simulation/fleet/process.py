@@ -44,7 +44,7 @@ class Process(Owner):
         return self._loop.create_task(main(), context=context)
 
     def listens(self) -> bool | None:
-        """Whether a request would be answered, as the server sees it."""
+        """True if a request would be answered, as the server sees it; None: not known."""
         cut = self.bus.cut_since
         if self.dead or (cut is not None and self._loop.time() - cut > FORGOTTEN):
             return False
@@ -59,7 +59,7 @@ class Process(Owner):
             task.cancel()
 
     def freeze(self) -> None:
-        """Stop it where it stands; the links stay as they are."""
+        """Stop it at once, wherever it is; the links stay as they are."""
         self.frozen = not self.dead
 
     def thaw_now(self) -> None:
@@ -69,9 +69,9 @@ class Process(Owner):
 
     def trace(self, what: str) -> None:
         """Write down a call."""
-        if not self.dead:  # in which order the rest of a killed process falls apart is nobody's business
+        if not self.dead:  # in which order the rest of a killed process falls apart does not matter
             self._tell(self.name, what)
 
     def leftovers(self) -> list[Any]:
-        """What has not ended."""
+        """Tasks that have not ended."""
         return [task for task in self.tasks if not task.done()]

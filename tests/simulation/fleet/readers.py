@@ -40,7 +40,7 @@ class SimReading:
 
     @property
     def unread(self) -> int:
-        """What is on its way was not given out."""
+        """Number of messages that were not given out, those on their way included."""
         return len(self._flying) + self._reading.unread
 
     @property
@@ -54,7 +54,7 @@ class SimReading:
 
 
 class SimWork:
-    """A `bus.port.Work` behind a link. Whatever is said about a delivery may be lost, and nobody hears of that."""
+    """A `bus.port.Work` behind a link. Each acknowledgement of a delivery may be lost, without an error."""
 
     def __init__(self, work: MemoryWork, server: Server, link: Link) -> None:
         self._work, self._server, self._link = work, server, link

@@ -1,4 +1,4 @@
-"""Edited rule files: each process takes them in its own time, and says from when on it goes by them."""
+"""Edited rule files: each process takes them in its own time, and says from when on it uses them."""
 
 from __future__ import annotations
 
@@ -11,15 +11,17 @@ from random import Random
 
 from reactor.runtime.supervise import ended
 from rules.engine.routing import Routing
-from rules.loader import load
+from rules.loader import load_rules
 from tests.simulation.fleet.cluster import CLUSTER, NAMESPACE
+from tests.simulation.fleet.clusters import cluster_rule
 from tests.simulation.fleet.loop import START, VirtualLoop
 from tests.simulation.fleet.process import Process
 from tests.simulation.fleet.scenario import Scenario
 from tests.simulation.fleet.source import target
+from tests.simulation.fleet.zones import zone_rule
 
 LOOKS = 2.0
-"""How often, in seconds, each process looks at its files."""
+"""Interval in seconds at which each process looks at its files."""
 
 TAKEN = LOOKS + 6.0
 """Seconds after which all processes that run go by an edit: each gives its partitions away first."""
@@ -27,19 +29,19 @@ TAKEN = LOOKS + 6.0
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """What the files say for some time."""
+    """Content of the files for some time."""
 
     begin: float
     end: float
-    """When the next edit was made."""
+    """Time of the next edit."""
     used_until: float
-    """When the last process went by it."""
+    """Time at which the last process stopped using it."""
     tolerations: Mapping[str, float]
     """By the routes that have a rule."""
 
 
 class EditedFiles:
-    """The files on all disks, and which of their versions each process goes by."""
+    """The files on all disks, and which of their versions each process uses."""
 
     def __init__(self, scenario: Scenario, loop: VirtualLoop) -> None:
         self._scenario, self._loop = scenario, loop
@@ -47,7 +49,7 @@ class EditedFiles:
         self._used: dict[str, int] = {}
         """By place, the version by which it goes now, or went last."""
         self._until: list[float] = [START] * len(self._routings)
-        """By version, the last moment at which a process went by it."""
+        """By version, the last moment at which a process used it."""
 
     def arm(self, reload: Callable[[str], None], places: list[str]) -> None:
         """Let all processes look at each version in their time."""
@@ -79,7 +81,7 @@ Begin = Callable[[Routing], list[asyncio.Task[None]]]
 
 
 class RunningRoles:
-    """What one process runs, and how it goes on with other rules."""
+    """Roles of one process, which it restarts with other rules."""
 
     def __init__(self, process: Process, take: Callable[[], Routing], begin: Begin) -> None:
         self._process, self._take, self._begin = process, take, begin
@@ -98,18 +100,25 @@ class RunningRoles:
 
 
 def rules(scenario: Scenario, moment: float) -> Routing:
-    """One rule for each route that has one at this second, as a person would write it."""
+    """Give the rules as a person would write them: of each zone and cluster, and of each route that has one then."""
     tolerations = scenario.tolerations(moment)
-    lines = ["apiVersion: reactor/v1", "rules:" if tolerations else "rules: []"]
+    some = tolerations or scenario.zones or scenario.clusters
+    asks = ["  mode: Approve", f"  guards: {{approval: {{expireSeconds: {scenario.expires}}}}}"]
+    mode = ["  mode: Enforce"] if scenario.expires is None else asks
+    lines = ["apiVersion: reactor/v1", "rules:" if some else "rules: []"]
+    for zone in scenario.zones:
+        lines += zone_rule(zone, mode)
+    for cluster in scenario.clusters:
+        lines += cluster_rule(cluster, mode)
     for plan in scenario.plans:
         if plan.name not in tolerations:
             continue
         lines += [
-            f"- name: {plan.name}", "  kind: TrafficFailover", "  mode: Enforce",
+            f"- name: {plan.name}", "  kind: TrafficFailover", *mode,
             f"  route: {{cluster: {CLUSTER}, kind: TrafficSplit, namespace: {NAMESPACE}, name: {plan.name}}}",
             "  backends:", f"  - {{service: {plan.name}, target: {target(plan.name)}}}",
             f"  - {{service: {plan.second}, target: {target(plan.second)}}}",
             f"  tolerationSeconds: {tolerations[plan.name]}", f"  recoverySeconds: {plan.recovery}",
             "  failback: {backoff: {factor: 1}}",  # the judge measures each way back by recoverySeconds
         ]  # fmt: skip
-    return Routing(load([("fleet.yaml", "\n".join(lines))]).rules)
+    return Routing(load_rules([("fleet.yaml", "\n".join(lines))]).rules)

@@ -1,4 +1,4 @@
-"""What people read when a promise was broken: the seed, the shortest history that is found, and how to see it again."""
+"""Report of a broken promise: the seed, the shortest history that is found, and how to see it again."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from reactor.audit.checker import Breach
+from reactor.audit.verdict import Breach
 from tests.simulation.fleet.judge import judge, sentence
 from tests.simulation.fleet.scenario import Scenario, dump
 from tests.simulation.fleet.shrink import shrink

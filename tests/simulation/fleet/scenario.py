@@ -1,4 +1,4 @@
-"""What shall happen in one run: as data, so that it can be drawn from a seed, shortened, and kept in a file."""
+"""Scenario of one run: as data, so that it can be drawn from a seed, shortened, and kept in a file."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from math import inf
 from typing import Any, Literal
 
-from reactor.audit.object_history import Span
+from reactor.audit.spans import Span
 
 Kind = Literal["crash", "pause", "cut", "rough", "bus-down", "api-rough", "unacked", "all-gone", "api-down"]
 Roles = Literal["all", "decider", "executor"]
@@ -14,7 +14,7 @@ Roles = Literal["all", "decider", "executor"]
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """One route and its outages. Times are seconds from the start."""
+    """One route, zone or cluster, and its outages. Times are seconds from the start."""
 
     name: str
     toleration: float
@@ -34,7 +34,7 @@ class Fault:
     kind: Kind
     at: float
     seconds: float
-    """How long: until the process is started again, goes on, or the way is clear."""
+    """Length: until the process is started again, goes on, or the link works."""
     who: str = ""
     """The process; empty where it happens to all."""
     calls: int = 1
@@ -61,6 +61,47 @@ class Edit:
 
 
 @dataclass(frozen=True, slots=True)
+class PausedRule:
+    """A person pauses one rule for some time."""
+
+    name: str
+    """Of the route or zone, and so of its rule."""
+    begin: float
+    end: float
+    """Second at which it is resumed; later where the bus takes neither command before."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A person's answer to what a rule in mode Approve asks for."""
+
+    name: str
+    """Of the object, and so of its rule."""
+    look: float
+    """Second from which on the person looks for a request."""
+    after: float
+    """Seconds from when the request is seen to the answer."""
+    yes: bool
+    for_seconds: float = 0.0
+    """Of a no: how long the same is not asked for again."""
+    named: bool = True
+    """True if it names the request that was shown; otherwise it counts for whatever was asked for last."""
+
+
+OrderKind = Literal["isolate", "back", "force-back", "retry"]
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """A person's command to a zone."""
+
+    name: str
+    """Of the zone's cluster, and so of its rule."""
+    at: float
+    what: OrderKind
+
+
+@dataclass(frozen=True, slots=True)
 class Scenario:
     """One run."""
 
@@ -69,13 +110,28 @@ class Scenario:
     plans: tuple[Plan, ...]
     faults: tuple[Fault, ...]
     shuffled: bool = False
-    """Whether callbacks that are ready together run in any order."""
+    """True if callbacks that are ready together run in any order."""
     skew: float = 0.0
-    """How far, in seconds, each process's wall clock may be off."""
+    """Largest error of each process's wall clock in seconds."""
     stamped: bool = True
-    """Whether objects carry the decision that they follow; where not, the executors' intents are all there is."""
+    """True if objects carry the decision that they follow; otherwise the executors' intents are all there is."""
     edits: tuple[Edit, ...] = ()
     """In the order of time."""
+    zones: tuple[Plan, ...] = ()
+    """Each is a zone of a cluster of its own."""
+    pauses: tuple[PausedRule, ...] = ()
+    """One at a time for each rule."""
+    clusters: tuple[Plan, ...] = ()
+    """Each is tainted while it is bad."""
+    expires: float | None = None
+    """Seconds for which a request for approval is good; None: no rule asks."""
+    answers: tuple[Answer, ...] = ()
+    orders: tuple[Order, ...] = ()
+
+    @property
+    def objects(self) -> tuple[Plan, ...]:
+        """All that may be acted on."""
+        return (*self.plans, *self.zones, *self.clusters)
 
     def tolerations(self, moment: float) -> dict[str, float]:
         """Give what the files say at this second, by the routes that have a rule."""
@@ -87,7 +143,7 @@ class Scenario:
 def dump(scenario: Scenario) -> dict[str, Any]:
     """Give it as JSON takes it; an outage without end ends at null."""
     document = asdict(scenario)
-    for plan in document["plans"]:
+    for plan in (*document["plans"], *document["zones"], *document["clusters"]):
         plan["outages"] = [[span["begin"], None if span["end"] == inf else span["end"]] for span in plan["outages"]]
     return document
 
@@ -95,10 +151,17 @@ def dump(scenario: Scenario) -> dict[str, Any]:
 def load(document: dict[str, Any]) -> Scenario:
     """Read one back."""
     plans = tuple(_plan(dict(plan)) for plan in document["plans"])
+    zones = tuple(_plan(dict(plan)) for plan in document.get("zones", ()))
+    clusters = tuple(_plan(dict(plan)) for plan in document.get("clusters", ()))
     faults = tuple(Fault(**fault) for fault in document["faults"])
     reactors = tuple((name, roles) for name, roles in document["reactors"])
     edits = tuple(Edit(**edit) for edit in document.get("edits", ()))
-    return Scenario(**{**document, "plans": plans, "faults": faults, "reactors": reactors, "edits": edits})
+    pauses = tuple(PausedRule(**pause) for pause in document.get("pauses", ()))
+    answers = tuple(Answer(**answer) for answer in document.get("answers", ()))
+    orders = tuple(Order(**order) for order in document.get("orders", ()))
+    changed: dict[str, Any] = {"plans": plans, "zones": zones, "clusters": clusters, "faults": faults}
+    changed |= {"reactors": reactors, "edits": edits, "pauses": pauses, "answers": answers, "orders": orders}
+    return Scenario(**{**document, **changed})
 
 
 def _plan(plan: dict[str, Any]) -> Plan:

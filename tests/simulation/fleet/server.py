@@ -12,7 +12,7 @@ from bus import subjects
 from bus.port import Outgoing
 from bus.testing.memory import MemoryBus
 from bus.topology import ACTIONS, EXECUTORS, FACTS, GROUPS
-from rules.engine.group_codec import load
+from rules.engine.group_codec import load_group
 from tests.simulation.fleet.clock import seconds
 
 
@@ -34,9 +34,9 @@ class Heard:
     """An observation that the bus has taken."""
 
     at: float
-    """When it was stored."""
+    """Time at which it was stored."""
     seen: float
-    """When it was observed, by its source's clock."""
+    """Time at which it was observed, by its source's clock."""
     target: str
     status: str
     since: float
@@ -53,12 +53,12 @@ class Asked:
     stands: int
     """The epoch of the partition's owner at this moment."""
     owed: bool
-    """Whether a stored group had decided it by then."""
+    """True if a stored group had decided it by then."""
 
 
 @dataclass(slots=True)
 class Notes:
-    """What the observer wrote down."""
+    """Notes of the observer."""
 
     heard: list[Heard] = field(default_factory=list)
     asked: list[Asked] = field(default_factory=list)
@@ -86,22 +86,22 @@ class Server(MemoryBus):
         return sequence
 
     def set_down(self, *, down: bool) -> None:
-        """Go away, or come back and tell everybody who waits."""
+        """Go away, or come back and tell all waiting readers."""
         self.down = down
         for log in self._logs.values():
             log.wake()
 
     def has_work(self) -> bool:
-        """Whether any action waits, or is in somebody's hands."""
+        """True if any action waits or is in flight."""
         return bool(self._logs[ACTIONS.name].under(EXECUTORS.filter))
 
     def listening(self, subject: str) -> bool | None:
-        """What a request to this subject would come to."""
+        """Answer that a request to this subject would get: True, False, or None: not known."""
         answers = [listener.listens() for listener in self.listeners.get(subject, ())]
         return True if True in answers else None if None in answers else False
 
     async def send(self, subject: str, body: bytes, reply: Reply | None = None) -> None:
-        """Hand a core message to all subscribers. One that nobody has subscribed to is answered None at once."""
+        """Hand a core message to all subscribers. One without subscribers is answered None at once."""
         if self.down:
             return
         subscribers = [*self.subscribers.get(subject, ())]
@@ -123,6 +123,8 @@ class Server(MemoryBus):
             self.notes.asked.append(Asked(now, data["id"], data["epoch"], stands, owed))
 
     def _generation(self, partition: int, data: dict[str, Any]) -> int:
-        key = subjects.key(str(partition), "group", f"{data['rule']}/{data['object']}")
+        # A ZoneStep names its zone, `<cluster>/<zone>`; one group has all zones of the cluster.
+        owner = data["cluster"] if "zone" in data else data["object"]
+        key = subjects.key(str(partition), "group", f"{data['rule']}/{owner}")
         entry = self._stores[GROUPS.name]._standing.get(key)
-        return load(entry.value).generation if entry is not None else 0
+        return load_group(entry.value).generation if entry is not None else 0

@@ -10,7 +10,7 @@ from tests.simulation.fleet.scenario import Plan, Scenario
 
 T = TypeVar("T")
 RUNS_MAX = 120
-"""How many scenarios are tried at most: some ten seconds."""
+"""Largest number of scenarios that are tried: some ten seconds."""
 
 
 def shrink(scenario: Scenario, fails: Callable[[Scenario], bool], *, runs_max: int = RUNS_MAX) -> Scenario:
@@ -37,6 +37,10 @@ def _shorter(scenario: Scenario) -> Iterator[Scenario]:
     if len(scenario.plans) > 1:
         for number in range(len(scenario.plans)):
             yield replace(scenario, plans=_without(scenario.plans, number))
+    for number in range(len(scenario.pauses)):
+        yield replace(scenario, pauses=_without(scenario.pauses, number))
+    for number in range(len(scenario.zones)):
+        yield replace(scenario, zones=_without(scenario.zones, number))
     if scenario.shuffled:
         yield replace(scenario, shuffled=False)
     if scenario.skew:

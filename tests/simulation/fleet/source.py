@@ -1,14 +1,14 @@
-"""The process that looks at the world and tells the bus: targets' health, and routes as they stand."""
+"""The process that looks at the world and tells the bus: targets' health, and the current state of routes."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from random import Random
 from typing import Any
 
-from bus.messages import Fact, Health, Observation, Route
+from bus.messages import Fact, Health, Observation, Route, Zones
 from bus.port import Bus
 from reactor.clients.changes import ReadInterval
 from reactor.route.publisher import FactPublisher
@@ -17,19 +17,20 @@ from reactor.sources.kubernetes.route_projection import route_from
 from reactor.sources.refresh import RefreshRequests, answer_requests
 from reactor.sources.republisher import LONG_AGO, Republisher
 from tests.simulation.fleet.cluster import CLUSTER, NAMESPACE, Cluster
+from tests.simulation.fleet.zones import inventory, zone_target
 
-NAME = "source"
-"""How it is asked."""
+NAME, SECOND = "source", "second"
+"""Names by which it is asked: the second is that of the second of two signals of a zone."""
 REFRESH = 10.0
 STALE = 60.0
 UNBROKEN = timedelta(seconds=1)
-"""A longer time between two looks is one in which nothing looked: the process stood still."""
+"""A longer time between two looks is one in which nothing looked: the process was suspended."""
 LOOK = (0.02, 0.2)
-"""How long, in seconds, a change takes to be noticed."""
+"""Range of seconds until a change is noticed."""
 
 
 def target(service: str) -> str:
-    """What a service's health is told as."""
+    """Target of a service's health."""
     return f"service/{CLUSTER}/{NAMESPACE}/{service}"
 
 
@@ -39,14 +40,18 @@ class Source:
     def __init__(
         self, bus: Bus, publisher: FactPublisher, clock: Clock, cluster: Cluster,
         healthy: Callable[[], Mapping[str, bool]], random: Random, *, stamped: bool = True,
+        zones: Sequence[str] = (),
     ) -> None:  # fmt: skip
-        """`stamped`: whether objects say which decision they follow."""
+        """`stamped`: whether objects say which decision they follow. `zones`: clusters whose zones are listed."""
         self._bus = bus
         self._publisher = publisher
         self._clock, self._cluster, self._healthy, self._random = clock, cluster, healthy, random
         self._stamped = stamped
         self._owing: list[Callable[[], None]] = []
+        self._zones = zones
         self._health: Republisher[Observation] = self._standing()
+        self._second: Republisher[Observation] = self._standing()
+        self._listed: Republisher[Zones] = self._standing()
         self._routes: Republisher[Route] = self._standing()
         self._seen: dict[str, object] = {}
         self._last: datetime | None = None
@@ -62,7 +67,7 @@ class Source:
         return Republisher(tell, self._clock, period_seconds=REFRESH, on_facts_lost=on_facts_lost)
 
     def route_by(self, publisher: FactPublisher) -> None:
-        """Other rules count: what stands is said once more, to those that it concerns now."""
+        """Other rules count: all observations are published once more, to those that it concerns now."""
         self._publisher = publisher
         for owe_all in self._owing:
             owe_all()
@@ -70,11 +75,15 @@ class Source:
     async def run(self) -> None:
         """Look until cancelled."""
         requests = RefreshRequests(self._bus, self._clock).hear
-        answering = answer_requests(
-            NAME, self._health, lambda _: LONG_AGO, lambda _: None, requests, self._clock
-        )  # fmt: skip
-        keeping = [asyncio.create_task(one.keep(lambda: LONG_AGO)) for one in (self._health, self._routes)]
-        keeping.append(asyncio.create_task(answering))
+        asked: list[tuple[str, Republisher[Observation]]] = [(NAME, self._health)]
+        kept: list[Republisher[Any]] = [self._health, self._routes]
+        if self._zones:
+            asked.append((SECOND, self._second))
+            kept += [self._second, self._listed]
+        keeping = [asyncio.create_task(one.keep(lambda: LONG_AGO)) for one in kept]
+        for name, one in asked:
+            answering = answer_requests(name, one, lambda _: LONG_AGO, lambda _: None, requests, self._clock)
+            keeping.append(asyncio.create_task(answering))
         try:
             while True:
                 await self._look()
@@ -88,15 +97,27 @@ class Source:
             return  # what it looks at is what the API server says
         now = self._clock.now()
         look = ReadInterval(now, now)
-        for service, healthy in self._healthy().items():
+        unbroken = self._last is None or now - self._last <= UNBROKEN
+        truth = self._healthy()
+        for key, healthy in truth.items():
             status = Health.HEALTHY if healthy else Health.UNHEALTHY
-            key = target(service)
-            before = self._health.get(key)
-            seen = Observation(target=key, status=status, observed_at=now, stale_seconds=STALE, source=NAME)
-            changed = before is None or before.status is not status
-            unbroken = self._last is None or now - self._last <= UNBROKEN
-            await self._health.say(key, seen, changed=changed, look=look, unbroken=unbroken)
+            # A look like the last one but for its moment, a hundred times in a simulated minute, is not checked again.
+            last = self._health.get(key)
+            seen = (
+                last.model_copy(update={"observed_at": now}) if last is not None and last.status is status
+                else Observation(target=key, status=status, observed_at=now, stale_seconds=STALE, source=NAME)
+            )  # fmt: skip
+            says = [(self._health, seen)]
+            if key.startswith("zone/"):
+                says.append((self._second, seen.model_copy(update={"source": SECOND, "signal": SECOND})))
+            for standing, said in says:
+                before = standing.get(key)
+                changed = before is None or before.status is not status
+                await standing.say(key, said, changed=changed, look=look, unbroken=unbroken)
         self._last = now
+        for name in self._zones:
+            zones, listed = inventory(name, now, healthy=truth[zone_target(name)]), self._listed.get(name)
+            await self._listed.say(name, zones, changed=listed is None or listed.zones != zones.zones, look=look)
         for path, obj in self._cluster.objects.items():
             if self._seen.get(path) is obj:
                 continue  # every write makes another object

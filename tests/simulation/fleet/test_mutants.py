@@ -8,8 +8,13 @@ from dataclasses import dataclass
 import pytest
 
 from tests.simulation.fleet.draw import GONE, away, crashing, draw, pausing, unacknowledged
+from tests.simulation.fleet.draw_answers import draw_answers
+from tests.simulation.fleet.draw_clusters import draw_clusters
 from tests.simulation.fleet.draw_edits import draw_edits
+from tests.simulation.fleet.draw_orders import draw_orders
+from tests.simulation.fleet.draw_pauses import draw_pauses
 from tests.simulation.fleet.draw_together import draw_together
+from tests.simulation.fleet.draw_zones import draw_zones
 from tests.simulation.fleet.judge import judge
 from tests.simulation.fleet.mutants import MUTANTS
 from tests.simulation.fleet.scenario import Scenario
@@ -21,7 +26,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:coroutine .* was never awaited:R
 
 @dataclass(frozen=True)
 class Hunt:
-    """Where a mutant is looked for."""
+    """Search for a mutant in seeds."""
 
     mutant: str
     promises: frozenset[str]
@@ -36,7 +41,7 @@ HUNTS = (
     Hunt("saved_after_publish", frozenset({"unowed"})),
     Hunt("no_fence", frozenset({"stale-owner", "interleaved"}), pausing),
     Hunt("from_receipt", frozenset({"blind", "lost", "early"})),
-    Hunt("position_first", frozenset({"blind", "lost", "converged"}), crashing, 300),
+    Hunt("position_first", frozenset({"blind", "lost", "converged"}), crashing, 300, first=41),
     Hunt("no_intent_check", frozenset({"blind", "doubled", "early"}), unacknowledged),
     Hunt("owed_forgotten", frozenset({"lost"}), crashing, 150),
     Hunt("windows_forgotten", frozenset({"lost"}), crashing, 150),
@@ -47,6 +52,14 @@ HUNTS = (
     Hunt("named_without_its_date", frozenset({"lost"}), draw_edits, 4),
     Hunt("shorter_windows_count", frozenset({"early"}), draw_edits, 20, first=31),
     Hunt("edits_are_not_considered", frozenset({"early"}), draw_edits, 20, first=7),
+    Hunt("zones_without_evidence", frozenset({"early", "needless"}), draw_zones, 4, first=2),
+    Hunt("unseen_time_counts", frozenset({"early"}), draw_zones, 6, first=2),
+    Hunt("pauses_forgotten", frozenset({"paused"}), draw_pauses, 3),
+    Hunt("taints_without_evidence", frozenset({"early", "needless"}), draw_clusters, 20),
+    Hunt("old_taints_stay_wanted", frozenset({"early", "needless", "blind"}), draw_clusters, 1, first=3),
+    Hunt("taints_in_doubt_forgotten", frozenset({"lost", "converged"}), draw_clusters, 1, first=155),
+    Hunt("orders_are_forgotten", frozenset({"unordered"}), draw_orders, 2),
+    Hunt("a_yes_counts_again", frozenset({"unapproved"}), draw_answers, 20),
 )
 
 

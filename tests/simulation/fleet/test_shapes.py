@@ -7,7 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from reactor.audit.object_history import RouteHistory, Run, Span, Write
+from reactor.audit.spans import Span
+from tests.judge.object_history import RouteHistory, Run, Write
 from tests.simulation.fleet.draw_edits import LONGER, PATIENT, draw_edits
 from tests.simulation.fleet.draw_together import draw_together
 from tests.simulation.fleet.judge_edits import judge_edits
@@ -67,7 +68,7 @@ RUN = Run((), 1060.0)
 
 
 def versions(*said: tuple[float, float | None]) -> tuple[Version, ...]:
-    """What the files say from these seconds on; each process has taken it two seconds later."""
+    """Versions of the files from these seconds on; each process has taken each two seconds later."""
     ends = [*(begin for begin, _ in said[1:]), float("inf")]
     return tuple(
         Version(begin, end, end + 2, {} if toleration is None else {"web": toleration})
@@ -82,9 +83,9 @@ def broken(said: tuple[Version, ...], *moved_at: float) -> list[str]:
     return [one.promise for one in judge_edits(replace(ROUTE, writes=writes), RUN, said, lambda _: ())]
 
 
-def test_a_write_is_judged_by_the_rule_that_a_process_still_goes_by() -> None:
+def test_a_write_is_judged_by_the_rule_that_a_process_still_uses() -> None:
     edited = versions((1000.0, PATIENT), (1015.0, LONGER))
-    assert broken(edited, 1016.5) == []  # some process still goes by six seconds
+    assert broken(edited, 1016.5) == []  # some process still uses six seconds
     assert broken(edited, 1021.0) == ["early"]
     assert broken(edited, 1031.0) == []
 

@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import random as everybodys
 from dataclasses import dataclass, field
 from math import inf
 from random import Random
 
-from reactor.audit.object_history import RouteHistory, Run, Span, Write
+from reactor.audit.spans import Span
+from tests.judge.object_history import RouteHistory, Run, Write
+from tests.simulation.fleet.answers import AnswerSeen
 from tests.simulation.fleet.cluster import Cluster
+from tests.simulation.fleet.clusters import TAINTED, cluster_target
 from tests.simulation.fleet.draw import CALM
 from tests.simulation.fleet.faults import Faults
-from tests.simulation.fleet.fleet import Fleet
+from tests.simulation.fleet.fleet import CommandsSeen, Fleet
 from tests.simulation.fleet.listening import Mistakes, listening
 from tests.simulation.fleet.loop import START, Stuck, VirtualLoop
+from tests.simulation.fleet.orders import OrderSeen
+from tests.simulation.fleet.people import PauseSeen
 from tests.simulation.fleet.reload import TAKEN, EditedFiles, Version
-from tests.simulation.fleet.scenario import Scenario
+from tests.simulation.fleet.scenario import Plan, Scenario
 from tests.simulation.fleet.server import Heard, Notes
+from tests.simulation.fleet.source import target
+from tests.simulation.fleet.zones import REST, IsolatedZones, zone_target
 
 GRACE = 5.0
 LINGER = 3.0
@@ -26,19 +34,24 @@ TRACE_MAX = 400
 
 @dataclass(slots=True)
 class Seen:
-    """What an observer saw of one run."""
+    """Observer's record of one run."""
 
     run: Run
     notes: Notes
     mistakes: list[str]
     """Errors that the fleet itself logged, or that ended the run."""
     hash: str
-    """Of every call that anybody made, and when."""
+    """Of every call that any process made, and when."""
     story: list[str] = field(default_factory=list)
-    """What happened, for people."""
+    """Events for people."""
     calls: int = 0
     versions: tuple[Version, ...] = ()
-    """What the rule files said, one after the other."""
+    """Versions of the rule files, one after the other."""
+    pauses: tuple[PauseSeen, ...] = ()
+    answers: tuple[AnswerSeen, ...] = ()
+    expires: float | None = None
+    """Seconds for which a request for approval is good; None: no rule asks."""
+    orders: tuple[OrderSeen, ...] = ()
 
 
 class World:
@@ -51,10 +64,16 @@ class World:
         self.story: list[tuple[float, str]] = []
         self._digest = hashlib.blake2b(digest_size=8)
         self._calls = 0
-        self._writes: dict[str, list[Write]] = {plan.name: [] for plan in scenario.plans}
-        self.cluster = Cluster(self.loop, list(self._writes), self._wrote)
+        self.commands = CommandsSeen()
+        self._writes: dict[str, list[Write]] = {plan.name: [] for plan in scenario.objects}
+        self.cluster = Cluster(
+            self.loop, [plan.name for plan in scenario.plans], [one.name for one in scenario.clusters], self._wrote
+        )
+        self.zones = IsolatedZones(
+            self.loop, [zone.name for zone in scenario.zones], lambda: self.cluster.is_down, self._wrote
+        )
         self.files = EditedFiles(scenario, self.loop)
-        self.fleet = Fleet(scenario, self.loop, self.cluster, self.traced, self.files, self.healthy)
+        self.fleet = Fleet(scenario, self.loop, self.cluster, self.zones, self.traced, self.files, self.healthy)
         self.faults = Faults(scenario, self.loop, self.fleet, self.tell)
 
     def play(self) -> Seen:
@@ -62,24 +81,31 @@ class World:
         state = everybodys.getstate()
         everybodys.seed(self.scenario.seed)  # the retries of actions draw their jitter there
         mistakes = Mistakes()
+        gc.disable()  # a run is short and ends whole: searching it for garbage on the way took a tenth of its time
         try:
             with listening(mistakes):
                 self.loop.run_until_complete(self._main())
         except Stuck as stuck:
             mistakes.errors.append(str(stuck))
         finally:
+            gc.enable()
             self.loop.close()
             everybodys.setstate(state)
         return self._seen([*mistakes.errors, *self.loop.errors])
 
     async def _main(self) -> None:
         self.fleet.start_all()
+        if self.scenario.pauses or self.scenario.answers or self.scenario.orders:
+            self.fleet.people(self.commands)
+        for pause in self.scenario.pauses:
+            self._turn(pause.begin, pause.name, "is being paused")
+            self._turn(pause.end, pause.name, "is being resumed")
         self.faults.arm()
         self.files.arm(self.fleet.reload, [*self.fleet.roles])
         for edit in self.scenario.edits:
             said = "is removed" if edit.toleration is None else f"tolerates {edit.toleration:g} s"
             self.loop.later(edit.at, self.tell, f"the rule of {edit.name} {said}")
-        for plan in self.scenario.plans:
+        for plan in self.scenario.objects:
             for outage in plan.outages:
                 self._turn(outage.begin, plan.name, "goes bad")
                 if outage.end < inf:
@@ -95,9 +121,10 @@ class World:
         """All that must happen has had its time: the faults are over, and so is the last window."""
         longest = max((edit.toleration or 0.0 for edit in self.scenario.edits), default=0.0)
         spells = [edit.at + TAKEN + longest for edit in self.scenario.edits]
+        spells += [pause.end for pause in self.scenario.pauses]
         spells += [
             moment + max(plan.toleration, plan.recovery, longest)
-            for plan in self.scenario.plans
+            for plan in self.scenario.objects
             for outage in plan.outages
             for moment in (outage.begin, outage.end)
             if moment < inf
@@ -106,16 +133,20 @@ class World:
         return run.due(max([START + moment for moment in (*spells, CALM)])) + LINGER
 
     def healthy(self) -> dict[str, bool]:
-        """Tell the truth about every service at this moment."""
+        """Tell the truth about every target at this moment."""
         now = self.loop.time() - START
         out = {}
         for plan in self.scenario.plans:
-            out[plan.name] = not any(outage.begin <= now < outage.end for outage in plan.outages)
-            out[plan.second] = True
+            out[target(plan.name)] = _is_good(plan, now)
+            out[target(plan.second)] = True
+        for zone in self.scenario.zones:
+            out[zone_target(zone.name)] = _is_good(zone, now)
+        for cluster in self.scenario.clusters:
+            out[cluster_target(cluster.name)] = _is_good(cluster, now)
         return out
 
     def traced(self, who: str, what: str) -> None:
-        """Hear of a call."""
+        """Record a call."""
         self._calls += 1
         self._digest.update(f"{self.loop.time():.6f} {who} {what}\n".encode())
 
@@ -133,19 +164,37 @@ class World:
             RouteHistory(
                 plan.name, plan.name, plan.toleration, plan.recovery,
                 tuple(Span(START + span.begin, START + span.end) for span in plan.outages),
-                tuple(self._writes[plan.name]), {plan.second: ()}, blind=tuple(self.faults.blind), dark=False,
+                tuple(self._writes[plan.name]), {second: ()}, blind=tuple(self.faults.blind), dark=False,
             )
-            for plan in self.scenario.plans
+            for second, plan in (
+                *((plan.second, plan) for plan in self.scenario.plans), *((REST, zone) for zone in self.scenario.zones),
+                *((TAINTED, cluster) for cluster in self.scenario.clusters),
+            )
         )  # fmt: skip
         slack = 0.01 + 2 * self.scenario.skew
         run = Run(routes, self.loop.time(), tuple(self.faults.troubles), grace=GRACE, slack=slack)
         notes = self.fleet.server.notes
         asked = [(one.at, f"action {one.id} is published with epoch {one.epoch}") for one in notes.asked]
-        heard = [
+        heard = [(one.given, _said(one)) for one in self.commands.answers]
+        heard += [(one.given, f"a person orders {one.order.name}: {one.order.what}") for one in self.commands.orders]
+        heard += [
             (one.at, f"{one.target} is told as {one.status}, seen {one.seen - START:.3f}") for one in changes(notes)
         ]
         story = [f"{at - START:8.3f}  {what}" for at, what in sorted([*self.story, *asked, *heard])]
-        return Seen(run, notes, errors, self._digest.hexdigest(), story[:TRACE_MAX], self._calls, self.files.versions())
+        return Seen(
+            run, notes, errors, self._digest.hexdigest(), story[:TRACE_MAX], self._calls, self.files.versions(),
+            tuple(self.commands.pauses), tuple(self.commands.answers), self.scenario.expires,
+            tuple(self.commands.orders),
+        )  # fmt: skip
+
+
+def _said(one: AnswerSeen) -> str:
+    what = "approves" if one.yes else "rejects"
+    return f"a person {what} what the rule of {one.name} asked for at {one.asked - START:.3f}: {one.request or 'any'}"
+
+
+def _is_good(plan: Plan, now: float) -> bool:
+    return not any(outage.begin <= now < outage.end for outage in plan.outages)
 
 
 def changes(notes: Notes) -> list[Heard]:

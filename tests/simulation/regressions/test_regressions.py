@@ -1,4 +1,4 @@
-"""What was broken once stays mended."""
+"""Promises that were broken once stay kept."""
 
 from __future__ import annotations
 

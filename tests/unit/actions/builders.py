@@ -75,7 +75,7 @@ def refs(backends: Backends) -> list[JsonObject]:
 
 
 def weights_of(obj: JsonObject, rule: int = 0) -> list[tuple[str, Any]]:
-    """Service and weight as they stand, in order."""
+    """Service and current weight, in order."""
     spec = obj["spec"]
     if "backends" in spec:
         return [(one["service"], one.get("weight")) for one in spec["backends"]]

@@ -1,6 +1,6 @@
-"""One object of each kind of route, with the two backends `p` and `s`, and beside them what is nobody's to change.
+"""One object of each kind of route, with the two backends `p` and `s`, and beside them fields that must not change.
 
-Unit tests, contract tests and documents go by this table.
+Unit tests, contract tests and documents use this table.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ CUSTOM = {"Pool": POOLS}
 
 @dataclass(frozen=True)
 class Sample:
-    """How an object of a kind is made, and which of its rules is meant."""
+    """Recipe for an object of a kind, and the rule in it that is meant."""
 
     kind: RouteKind
     spec: Callable[[list[JsonObject]], JsonObject]

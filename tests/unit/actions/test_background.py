@@ -1,4 +1,4 @@
-"""What is done aside is done, a few at a time, and its end is waited for."""
+"""Background work is done, a few tasks at a time, and its end is waited for."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import asyncio
 from reactor.actions.background import AT_ONCE, BackgroundTasks
 
 
-async def test_whoever_leaves_waits_for_what_is_still_to_be_done() -> None:
+async def test_a_process_that_leaves_waits_for_what_is_still_to_be_done() -> None:
     done: list[int] = []
 
     async def work(number: int) -> None:

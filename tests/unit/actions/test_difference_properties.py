@@ -1,4 +1,4 @@
-"""What holds for every route and every action: nothing but managed weights and our annotations ever changes."""
+"""For every route and every action: only managed weights and our annotations ever change."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from reactor.clients.kubernetes_port import JsonObject
 from reactor.clients.route_entries import WEIGHT_MAX
 from reactor.demo.kube.patch import json_patch
 from rules.rulefile.route_kinds import ROUTE_KINDS
+from tests.examples import many
 from tests.unit.actions.builders import as_read, http_route, route, set_weights, split
 
 SERVICES = ["p", "s", "t", "west/p", "foreign"]
@@ -97,6 +98,7 @@ def _at(document: Any, pointer: str) -> Any:
     return document
 
 
+@many(100)
 @given(http_cases() | split_cases())
 def test_carrying_out_twice_is_carrying_out_once(case: tuple[JsonObject, SetWeights]) -> None:
     obj, action = case
@@ -104,6 +106,7 @@ def test_carrying_out_twice_is_carrying_out_once(case: tuple[JsonObject, SetWeig
     assert difference(ROUTE_KINDS[action.route.kind], after, action) is None
 
 
+@many(100)
 @given(http_cases() | split_cases())
 def test_nothing_but_managed_weights_and_our_annotations_changes(case: tuple[JsonObject, SetWeights]) -> None:
     obj, action = case
@@ -111,8 +114,9 @@ def test_nothing_but_managed_weights_and_our_annotations_changes(case: tuple[Jso
     assert without_ours(after, action) == without_ours(obj, action)
 
 
+@many(100)
 @given(http_cases() | split_cases())
-def test_every_entry_of_a_managed_service_stands_as_asked(case: tuple[JsonObject, SetWeights]) -> None:
+def test_every_entry_of_a_managed_service_is_as_asked(case: tuple[JsonObject, SetWeights]) -> None:
     obj, action = case
     after = carried_out(obj, action)
     entries = backends_of(ROUTE_KINDS[action.route.kind], after, action.route)
@@ -120,6 +124,7 @@ def test_every_entry_of_a_managed_service_stands_as_asked(case: tuple[JsonObject
     assert {(service, at) for service, at in standing if service in action.weights} == set(action.weights.items())
 
 
+@many(100)
 @given(http_cases())
 def test_no_rule_that_serves_is_left_with_all_weights_zero(case: tuple[JsonObject, SetWeights]) -> None:
     obj, action = case
@@ -129,6 +134,7 @@ def test_no_rule_that_serves_is_left_with_all_weights_zero(case: tuple[JsonObjec
     assert all(sum(ref.get("weight", 1) for ref in rule["backendRefs"]) > 0 for rule in changed)
 
 
+@many(100)
 @given(http_cases() | split_cases())
 def test_a_patch_never_fits_another_version_of_the_object(case: tuple[JsonObject, SetWeights]) -> None:
     obj, action = case

@@ -1,4 +1,4 @@
-"""What precedes each write of an action, and what becomes of a write when its caller is cancelled."""
+"""Checks before each write of an action, and the write whose caller is cancelled."""
 
 from __future__ import annotations
 

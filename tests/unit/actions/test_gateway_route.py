@@ -1,4 +1,4 @@
-"""What is written to an HTTPRoute or GRPCRoute, and what never is."""
+"""Writes to an HTTPRoute or GRPCRoute, and parts that are never written."""
 
 from __future__ import annotations
 

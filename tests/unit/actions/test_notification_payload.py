@@ -1,4 +1,4 @@
-"""What notifiers are sent."""
+"""Payloads of notifiers."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_a_repeat_is_the_same_bytes(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_no_text_is_too_long_for_anybody(kind: str) -> None:
+def test_no_text_is_too_long_for_any_receiver(kind: str) -> None:
     post = post_of(kind, notify(message="ü" * 4000), "K3Y")
     assert len(post.body) < 60_000
 

@@ -1,4 +1,4 @@
-"""What is reported for what went wrong."""
+"""Outcomes of failures."""
 
 from __future__ import annotations
 

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from bus.messages import Route
 from reactor.actions.outcomes import Declined
-from reactor.actions.traffic.restore import restoration
 from reactor.actions.traffic.weights import backends_of, difference
 from reactor.clients.kubernetes_port import JsonObject
 from reactor.demo.kube.patch import json_patch
@@ -89,17 +88,6 @@ def test_all_weights_zero_is_refused_but_where_it_may_be(sample: Sample) -> None
     with pytest.raises(Declined) as refusal:
         applied(sample, obj, {"p": 0, "s": 0})
     assert refusal.value.reason == "AllZero"
-
-
-@every_kind
-def test_letting_go_gives_the_remembered_weights_back(sample: Sample) -> None:
-    shares = apportion(sample.whole, [9, 1]) if sample.described.sum_to else [9, 1]
-    stood = dict(zip(("p", "s"), shares, strict=True))
-    moved = applied(sample, sample.object(shares), {"p": 0, "s": sample.whole}, remember=stood)
-    assert moved is not None
-    operations = restoration(sample.described, moved, sample.ref())
-    assert operations is not None
-    assert seen(sample, json_patch(moved, operations)) == stood | sample.others
 
 
 @given(st.sampled_from(SAMPLES), st.lists(st.integers(0, 200), min_size=4, max_size=4))

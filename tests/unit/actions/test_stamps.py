@@ -1,4 +1,4 @@
-"""Which decision an object follows, and which one may overrule it."""
+"""Decision that an object follows, and the decisions that may overrule it."""
 
 from __future__ import annotations
 

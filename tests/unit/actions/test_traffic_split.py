@@ -1,4 +1,4 @@
-"""What is written to a TrafficSplit, and what is not."""
+"""Writes to a TrafficSplit, and parts that are not written."""
 
 from __future__ import annotations
 

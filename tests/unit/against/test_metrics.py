@@ -1,4 +1,4 @@
-"""Which metrics a query reads: names, and not the words of PromQL around them."""
+"""Metrics that a query reads: names, and not the words of PromQL around them."""
 
 from __future__ import annotations
 

@@ -59,4 +59,4 @@ RULE = """
 def rules(*, source: str = "", rule: str = "", more: str = "", service: str = "{service}") -> RuleSet:
     """One source and one rule, with these keys besides; `more`: further rules."""
     parts = ["apiVersion: reactor/v1\nsources:", SOURCE.replace("SERVICE", service), source, "rules:", RULE, rule, more]
-    return loader.load([("shop.yaml", "".join(parts))])
+    return loader.load_rules([("shop.yaml", "".join(parts))])

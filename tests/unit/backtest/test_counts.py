@@ -1,10 +1,10 @@
-"""What a backtest counts: words to people are no failovers, approvals are played, and waiting has its price."""
+"""Counts of a backtest: notifications are no failovers, approvals are played, and waiting has its price."""
 
 from __future__ import annotations
 
 from reactor.workbench.backtest.backtest_run import Backtested
 from reactor.workbench.backtest.backtest_text import lines
-from rules.loader import RuleSet, load
+from rules.loader import RuleSet, load_rules
 from rules.rehearsal.backtest.backtest_report import as_json, false_within, numbers
 from rules.rehearsal.backtest.backtester import Sweep, backtest, sweep
 from tests.unit.backtest.test_story import H, U, seen
@@ -16,7 +16,7 @@ EVENTS = [
 
 
 def rules(*, mode: str = "Enforce", more: str = "", guards: str = "") -> RuleSet:
-    return load([("shop.yaml", f"""
+    return load_rules([("shop.yaml", f"""
 apiVersion: reactor/v1
 rules:
   - name: checkout

@@ -1,4 +1,4 @@
-"""What a query measured, folded to the width of a picture."""
+"""Measurements of a query, folded to the width of a picture."""
 
 from __future__ import annotations
 

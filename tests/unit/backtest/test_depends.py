@@ -7,7 +7,7 @@ import pytest
 from reactor.workbench.backtest.backtest_run import Backtested
 from reactor.workbench.backtest.backtest_text import lines
 from reactor.workbench.backtest.page import page
-from rules.loader import load
+from rules.loader import load_rules
 from rules.rehearsal.backtest.backtest_report import as_json, false_within
 from rules.rehearsal.backtest.backtester import backtest
 from tests.unit.backtest.test_story import H, U, seen
@@ -17,7 +17,7 @@ TRIAL = "failback: {mode: Trial, trial: {seconds: 100}}"
 
 
 def told(query: str, more: str = "", *, fails: bool = True, signals: str = "") -> Backtested:
-    rules = load([("shop.yaml", f"""
+    rules = load_rules([("shop.yaml", f"""
 apiVersion: reactor/v1
 sources:
   - {{name: errors, kind: PrometheusQuery, prometheus: main, query: "{query}", target: "service/east/shop/{{s}}",

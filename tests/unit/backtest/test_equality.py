@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from bus.messages import Action, Hold, Observation, SetWeights
@@ -25,6 +25,7 @@ from rules.rehearsal.backtest.backtester import backtest
 from rules.rehearsal.simulation import START, Emitted, play, second
 from rules.rulefile.sources import PrometheusQuery
 from tests.clock import HandClock
+from tests.examples import many
 from tests.unit.backtest.builders import STEP, Values, answer, chunk, rules, text
 
 Past = Mapping[str, Values]
@@ -49,7 +50,7 @@ class Recorded:
 
 
 def live(of: RuleSet, past: Past, away: frozenset[int], points: int) -> list[tuple[float, Observation]]:
-    """What the live source says, evaluation by evaluation."""
+    """Observations of the live source, evaluation by evaluation."""
     (source,) = of.sources
     assert isinstance(source, PrometheusQuery)
     clock = HandClock(start=START)
@@ -77,7 +78,7 @@ def live(of: RuleSet, past: Past, away: frozenset[int], points: int) -> list[tup
 def rehearsed(
     of: RuleSet, past: Past, away: frozenset[int], points: int, cuts: Iterable[int] = ()
 ) -> list[tuple[float, Observation]]:
-    """What the backtest makes of the same past, fetched in chunks that begin at these points."""
+    """Observations that the backtest makes of the same past, fetched in chunks that begin at these points."""
     (source,) = of.sources
     assert isinstance(source, PrometheusQuery)
     borders = [0, *sorted({cut for cut in cuts if 0 < cut < points}), points]
@@ -101,7 +102,7 @@ def _doing(when: float, what: Action | Hold) -> Doing:
 
 
 ABSENT = "    unhealthyWhen: Absent\n"
-"""Speaks of one target, which stands in the file."""
+"""A source of one target, which the file names."""
 VALUES = st.sampled_from([None, 0.0, 0.01, 0.2, 0.2, float("nan"), 1.0])
 POINTS = 30
 PASTS = st.fixed_dictionaries(
@@ -112,7 +113,7 @@ TOLERATIONS = st.sampled_from([0, 10, 30, 45, 90])
 PEOPLE = "\n  - {name: people, kind: Notification, mode: Enforce, match: service/**, tolerationSeconds: 40}\n"
 
 
-@settings(max_examples=80)  # each plays the past four times
+@many(80)  # each plays the past four times
 @given(
     PASTS, st.frozensets(st.integers(0, POINTS - 1), max_size=6), st.lists(st.integers(0, POINTS), max_size=4),
     st.sampled_from(SOURCES), TOLERATIONS, TOLERATIONS, st.sampled_from(["Hold", "Unhealthy"]),
@@ -153,7 +154,7 @@ def test_a_series_that_leaves_says_what_the_live_source_says(source: str, status
     assert [word.status for _, word in rehearsed(of, past, frozenset(), 4)] == ["Unhealthy", status]
 
 
-def test_while_prometheus_is_away_nobody_knows() -> None:
+def test_while_prometheus_is_away_health_is_unknown() -> None:
     of = rules()
     words = rehearsed(of, {"checkout": [1.0, 1.0, 1.0, None, None]}, frozenset({2, 3}), 5)
     assert [(when, word.status) for when, word in words] == [(0, "Unhealthy"), (60, "Unknown"), (120, "Healthy")]

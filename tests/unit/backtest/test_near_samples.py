@@ -1,4 +1,4 @@
-"""Which samples a curve keeps one by one, and how they are drawn."""
+"""Samples that a curve keeps one by one, and their drawing."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from reactor.workbench.backtest.history_builder import fits
 from reactor.workbench.backtest.moments import BadMoment, moment
 from reactor.workbench.backtest.prometheus_gaps import outages
 from reactor.workbench.backtest.store import SETTLED_MS, opened
-from reactor.workbench.backtest.value_runs import ChunkResult, Corrupt, dump, load, series_of
+from reactor.workbench.backtest.value_runs import ChunkResult, Corrupt, dump_result, load_result, series_of
 from tests.unit.backtest.builders import STEP, Values, answer, chunk, text
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
@@ -41,7 +41,7 @@ def test_moments_are_absolute_or_before_now(text: str, expected: datetime) -> No
 @pytest.mark.parametrize(
     "text", ["", "yesterday", "-30", "30x", "2026-11-01", "2026-13-01T00:00:00Z", "-999999999w", "20261101"]
 )
-def test_what_is_no_moment_is_told(text: str) -> None:
+def test_an_invalid_time_is_told(text: str) -> None:
     with pytest.raises(BadMoment):
         moment(text, NOW)
 
@@ -71,7 +71,7 @@ VALUES = st.lists(st.sampled_from([None, 0.0, 1.0, 1.0, 0.1, float("nan"), float
 @given(VALUES)
 def test_runs_and_bytes_lose_nothing(values: list[float | None]) -> None:
     before = answer({"a": values}, chunk(len(values)))
-    after = load(dump(before))
+    after = load_result(dump_result(before))
     assert after.samples == before.samples
     found: list[float | None] = [None] * len(values)
     for one in after.series:
@@ -88,17 +88,17 @@ def test_spans_are_where_a_series_was_there(values: list[float | None]) -> None:
 
 
 @pytest.mark.parametrize("pairs", [[[-STEP, "1"]], [[3 * STEP, "1"]], [[0, "x"]], [[0]], [["0", "1"]], [[None, "1"]]])
-def test_samples_that_nobody_asked_for_are_refused(pairs: list[list[object]]) -> None:
+def test_samples_that_were_not_asked_for_are_refused(pairs: list[list[object]]) -> None:
     with pytest.raises((ValueError, TypeError, IndexError)):
         series_of({}, pairs, chunk(3))
 
 
 @given(st.integers(0, 200), st.integers(1, 255))
 def test_a_changed_byte_is_noticed(place: int, by: int) -> None:
-    raw = bytearray(dump(answer({"a": [1.0, 2.0]}, chunk(2))))
+    raw = bytearray(dump_result(answer({"a": [1.0, 2.0]}, chunk(2))))
     raw[place % len(raw)] ^= by
     with pytest.raises(Corrupt):
-        load(bytes(raw))
+        load_result(bytes(raw))
 
 
 async def pieces(text: str, size: int) -> AsyncIterator[bytes]:
@@ -129,7 +129,7 @@ def test_an_outage_lasts_from_the_last_scrape_until_the_next() -> None:
     assert [list(one) for one in found.within(part, range(8))] == [[4], [6]]
 
 
-def test_without_scrapes_nobody_can_tell() -> None:
+def test_without_scrapes_health_cannot_be_told() -> None:
     assert outages([(chunk(2), range(2), ChunkResult((), 0))], 60) is None
 
 

@@ -1,4 +1,4 @@
-"""What a backtest tells: reactions, flaps, false failovers, holds, and the difference between two versions."""
+"""Report of a backtest: reactions, flaps, false failovers, holds, and the difference between two versions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from bus.messages import Health, Mode, Notify, Observation
 from reactor.workbench.backtest.axis import axis
 from reactor.workbench.backtest.picture import lane as picture
-from rules.loader import RuleSet, load
+from rules.loader import RuleSet, load_rules
 from rules.rehearsal.backtest.backtest_report import as_json, false_within, numbers
 from rules.rehearsal.backtest.backtester import Sweep, backtest, sweep
 from rules.rehearsal.backtest.compare import MOVED_SECONDS_MAX, compare
@@ -89,7 +89,7 @@ rules:
 
 @pytest.mark.parametrize("mode", ["Enforce", "DryRun"])
 def test_peers_that_guards_count_and_a_quorum_decide_and_have_no_story_of_their_own(mode: str) -> None:
-    of = load([("shared.yaml", SHARED.replace("MODE", mode))])
+    of = load_rules([("shared.yaml", SHARED.replace("MODE", mode))])
 
     def word(second: float, target: str, status: Health) -> Event:
         return second, Observation(target=target, status=status, signal="up", observed_at=at(second))

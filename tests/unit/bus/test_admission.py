@@ -10,7 +10,7 @@ import pytest
 from bus import subjects
 from bus.envelope import MESSAGES, encode
 from bus.errors import Malformed
-from bus.message_admission import CHANNELS, read, refusal
+from bus.message_admission import CHANNELS, message_refusal, read_message
 from bus.messages import (
     Cluster,
     Health,
@@ -56,7 +56,7 @@ OWN = subjects.observation("backup-check", TARGET)
     ],
 )
 def test_what_its_subject_allows_is_read(subject: str, message: Message) -> None:
-    assert read(subject, encode(message, id="1", source="/x", time=NOW)).data == message
+    assert read_message(subject, encode(message, id="1", source="/x", time=NOW)).data == message
 
 
 @pytest.mark.parametrize(
@@ -93,7 +93,7 @@ def test_what_its_subject_allows_is_read(subject: str, message: Message) -> None
 )
 def test_what_its_subject_does_not_allow_is_refused(subject: str, message: Message) -> None:
     with pytest.raises(Malformed, match=r"may not come|belongs on|does not speak"):
-        read(subject, encode(message, id="1", source="/x", time=NOW))
+        read_message(subject, encode(message, id="1", source="/x", time=NOW))
 
 
 def test_every_message_has_a_subject_of_its_own_class() -> None:
@@ -104,7 +104,7 @@ def test_every_message_has_a_subject_of_its_own_class() -> None:
 def test_a_long_source_name_speaks_on_its_token() -> None:
     signal = "a name of more than thirty-two characters"
     message = SAID.model_copy(update={"signal": signal})
-    assert refusal(subjects.observation(signal, TARGET), message) == ""
+    assert message_refusal(subjects.observation(signal, TARGET), message) == ""
 
 
 @pytest.mark.parametrize(
@@ -112,4 +112,4 @@ def test_a_long_source_name_speaks_on_its_token() -> None:
 )
 def test_a_subject_of_no_class_allows_nothing(subject: str) -> None:
     any_: Any = Cluster(name="east", observed_at=NOW)
-    assert refusal(subject, any_)
+    assert message_refusal(subject, any_)

@@ -1,4 +1,4 @@
-"""Which of two ways to publish many messages is taken."""
+"""Choice between two ways to publish many messages."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from bus.jetstream.batch_choice import AGAIN, BatchChoice
 
 
 def rounds(choice: BatchChoice, count: int, *, batch: float, alone: float) -> list[bool]:
-    """What is chosen in so many rounds, where a message takes so many seconds each way."""
+    """Choices in this many rounds, where a message takes these seconds each way."""
     chosen = []
     for _ in range(count):
         chosen.append(choice.next())

@@ -43,7 +43,7 @@ def messages(kind: type[MessagePart]) -> st.SearchStrategy[Any]:
 
 
 def _placed(given: dict[str, Any]) -> dict[str, Any]:
-    """A route stands in a cluster, a load balancer does not."""
+    """A route is in a cluster, a load balancer is not."""
     place = {"cluster", "namespace"}
     if given["kind"] in LOAD_BALANCERS:
         return {key: value for key, value in given.items() if key not in place}

@@ -1,4 +1,4 @@
-"""What an earlier release wrote onto the bus is read by this one, and nothing of it is lost."""
+"""Messages that an earlier release wrote onto the bus are read by this one without loss."""
 
 from __future__ import annotations
 

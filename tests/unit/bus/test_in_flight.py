@@ -1,4 +1,4 @@
-"""What is in flight is bounded: a disk that is slower than what is published gets it once, and all of it is stored."""
+"""Messages in flight are bounded: a disk that is slower than the publishers gets each once, and all are stored."""
 
 from __future__ import annotations
 
@@ -77,7 +77,8 @@ async def send(disk: Disk, *posts: list[PendingPublish]) -> list[Any]:
 
 @pytest.mark.parametrize("seconds", [0.001, 0.005], ids=["6 s for all", "32 s for all"])
 def test_a_disk_that_is_slower_than_what_comes_gets_each_message_once(seconds: float) -> None:
-    """What waits longer than a request may take is not lost: published again, it would come behind all others."""
+    """A message that waits longer than a request may take is not lost: published again, it would come behind all
+    others."""
     disk = Disk(seconds)
     results = on_virtual_time(send(disk, *(groups(sender) for sender in range(SENDERS))))
     assert results == [[7] * EACH] * SENDERS
@@ -112,7 +113,7 @@ def test_all_who_wait_behind_a_server_that_is_silent_give_up_with_the_first() ->
     assert took == pytest.approx(10.0, abs=0.5)
 
 
-def test_whoever_is_cancelled_in_line_keeps_no_turn() -> None:
+def test_a_caller_that_is_cancelled_in_line_keeps_no_turn() -> None:
     async def scene() -> None:
         limit = InFlightLimit(10)
         await limit.acquire(10)

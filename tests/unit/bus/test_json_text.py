@@ -16,7 +16,7 @@ from reactor.audit.position import Position
 from reactor.clients.api_refusals import RefusedRequest, refusal
 from reactor.execute.intent import Intent
 from reactor.fleet.presence import Process, name_in
-from rules.engine.group_codec import load
+from rules.engine.group_codec import load_group
 from rules.kinds.traffic.route_state import HEALTHY_ANNOTATION
 from tests.unit.rules.builders import failover, healthy, moves, route, unhealthy
 from tests.unit.rules.test_traffic import A
@@ -31,7 +31,7 @@ def test_what_cannot_be_read_is_one_kind_of_error(text: str | bytes) -> None:
         parsed(text)
 
 
-@pytest.mark.parametrize("read", [name_in, Process.read, Intent.read, Position.read, load])
+@pytest.mark.parametrize("read", [name_in, Process.read, Intent.read, Position.read, load_group])
 @pytest.mark.parametrize("text", [DEEP, '{"name":' * 100_000, "", "7", "[]", "{}"], ids=lambda one: one[:3])
 def test_what_lies_in_a_bucket_and_cannot_be_read_is_malformed(read: Callable[[bytes], object], text: str) -> None:
     with pytest.raises(Malformed):

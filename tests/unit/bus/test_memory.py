@@ -1,4 +1,4 @@
-"""What the bus in memory does beyond the contract."""
+"""Behaviour of the bus in memory beyond the contract."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ async def test_an_id_is_forgotten_when_the_duplicate_window_is_over() -> None:
     assert await bus.publish(FACT) > first
 
 
-async def test_a_bus_that_is_down_answers_nobody_and_goes_on_later() -> None:
+async def test_a_bus_that_is_down_answers_no_client_and_goes_on_later() -> None:
     bus = MemoryBus(lambda: START)
     async with bus.read(FACTS, subjects.facts(3), after=0) as reading:
         await bus.publish(FACT)
@@ -51,7 +51,7 @@ async def test_a_bus_that_is_down_answers_nobody_and_goes_on_later() -> None:
         assert [one.body for one in await reading.next(NOW)] == [b"1"]
 
 
-async def test_what_was_given_out_too_often_is_put_aside() -> None:
+async def test_what_was_given_out_too_often_is_quarantined() -> None:
     bus = MemoryBus(lambda: START)
     queue = replace(ROUTERS, max_deliver=3)
     await bus.publish(Outgoing(subjects.observation("probe", "t"), b"1", "1"))

@@ -1,4 +1,4 @@
-"""What a publisher makes of what nats-py says when it is given a message."""
+"""Errors of nats-py for a published message, and the errors that a publisher makes of them."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ def played(steps: Steps, *readings: Reading) -> None:
         watch = ReadingWatch(server.api)
         for reading in readings:
             watch.add(reading)
-        await asyncio.sleep(LOOK_SECONDS + 0.01)  # the first one is everybody's own: nothing is known before
+        await asyncio.sleep(LOOK_SECONDS + 0.01)  # the first one every reader makes by itself: nothing is known before
         for reading in readings:
             assert reading.looks == 1
             reading.looks = 0
@@ -80,7 +80,7 @@ async def looked() -> None:
 @pytest.mark.parametrize(
     ("one", "two", "looks"),
     [
-        (set[int](), set[int](), (1, 1)),  # nothing came of what is stored
+        (set[int](), set[int](), (1, 1)),  # nothing of what is stored was delivered
         ({1, 2}, {3}, (0, 0)),  # each message came to the one whose it is
         ({1}, {3}, (1, 1)),  # the second one may be either's
         ({1, 2, 3}, {3}, (0, 0)),

@@ -1,4 +1,4 @@
-"""Whatever a label holds, its subject is legal, short, and nobody else's."""
+"""Subject of any label: legal, short, and different from all others."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_different_texts_have_different_tokens(one: str, other: str) -> None:
 
 @given(ANYTHING)
 def test_a_text_cannot_pretend_to_be_anothers_token(text: str) -> None:
-    """Otherwise whoever names things could write over another's key."""
+    """Otherwise a person who names things could write over another's key."""
     hashed = subjects.token(text + "/")
     assert subjects.token(hashed) != hashed
 

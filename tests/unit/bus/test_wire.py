@@ -1,4 +1,4 @@
-"""The protocol of NATS as it is read and written: in whatever pieces it comes, and whatever stands in it."""
+"""The protocol of NATS as it is read and written: in whatever pieces it comes, and with any payload."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What commands say of settings that cannot be used, of a bus that is not there, and of who they ask for."""
+"""Messages of commands about unusable settings, an absent bus, and the user that they run for."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ rules:
 
 @pytest.fixture(autouse=True)
 def _alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In a folder with one rule, without anybody's settings."""
+    """In a folder with one rule, without any user's settings."""
     monkeypatch.chdir(tmp_path)
     for name in [name for name in os.environ if name.startswith("REACTOR_") or name == "KUBECONFIG"]:
         monkeypatch.delenv(name)
@@ -124,7 +124,7 @@ def test_a_user_without_a_name_can_give_every_command(
     assert whoami().startswith(f"uid-{os.getuid()}@")
 
 
-def test_a_kubeconfig_that_is_not_there_is_what_init_speaks_of() -> None:
+def test_a_kubeconfig_that_is_not_there_is_named_by_init() -> None:
     done = reactor("init", "--kubeconfig", "gone")
     assert done.exit_code == 1
     assert done.stderr == "reactor: cluster local: kubeconfig gone: no such file\n"
@@ -197,7 +197,7 @@ def test_odd_settings_are_told_in_one_line_with_their_place(text: str, said: str
     assert line.startswith(f"reactor: {said}"), line
 
 
-def test_what_is_no_file_among_rule_files_hangs_nobody() -> None:
+def test_what_is_no_file_among_rule_files_hangs_no_command() -> None:
     os.mkfifo("pipe.yaml")
     Path("endless.yaml").symlink_to("/dev/zero")
     for name in ("pipe.yaml", "endless.yaml"):

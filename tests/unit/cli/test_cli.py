@@ -132,7 +132,7 @@ def test_a_reactor_without_a_prometheus_imports_no_client_of_one() -> None:
 
 
 def test_the_help_of_all_commands_together_imports_no_client_of_a_server() -> None:
-    """What any help imports, alone or after others, is seen in one process that shows them all."""
+    """All imports of any help, alone or after others, are seen in one process that shows them all."""
     loaded = {*in_a_process(HELP_OF_ALL).stdout.split()}
     assert "reactor.cli.shared.zone_isolation" in loaded
     assert loaded.isdisjoint(HEAVY)
@@ -217,7 +217,7 @@ def test_check_reads_stdin() -> None:
     assert shown.stdout.startswith("<stdin>:1:1: apiVersion: must be reactor/v1")
 
 
-def test_check_finds_names_that_stand_in_two_files(shop: Path) -> None:
+def test_check_finds_names_that_are_in_two_files(shop: Path) -> None:
     (shop / "copy.yaml").write_text(SHOP)
     assert "is given twice" in reactor("check", shop).stdout
 

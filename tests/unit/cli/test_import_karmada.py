@@ -37,7 +37,7 @@ def imported(text: str, *words: str) -> Result:
 
 def rules(result: Result) -> list[dict[str, Any]]:
     """The rules that were printed; our own reader has to take them."""
-    loader.load([("out.yaml", result.stdout)])
+    loader.load_rules([("out.yaml", result.stdout)])
     found: list[dict[str, Any]] = yaml.safe_load(result.stdout)["rules"]
     return found
 
@@ -122,7 +122,7 @@ def test_nothing_to_import_is_an_error(text: str) -> None:
 
 
 @pytest.mark.parametrize("spec", ["null", "5", "{resourceSelectors: 7}", "{placement: [1]}", "{failover: {x: 1}}"])
-def test_an_odd_spec_is_told_and_no_trace(spec: str) -> None:
+def test_an_odd_spec_is_told_without_a_traceback(spec: str) -> None:
     head = NGINX.partition("spec:")[0]
     result = imported(f"{head}spec: {spec}\n")
     assert result.exit_code == 1

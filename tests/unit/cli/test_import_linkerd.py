@@ -64,7 +64,7 @@ def imported(text: str, *words: str) -> Result:
 def rules(result: Result) -> list[dict[str, Any]]:
     """The rules that were printed; our own checks have nothing to say about them."""
     assert loader.examine([("out.yaml", result.stdout)]).hints() == []
-    assert loader.load([("out.yaml", result.stdout)]).warnings == ()
+    assert loader.load_rules([("out.yaml", result.stdout)]).warnings == ()
     found: list[dict[str, Any]] = yaml.safe_load(result.stdout)["rules"]
     return found
 
@@ -72,7 +72,7 @@ def rules(result: Result) -> list[dict[str, Any]]:
 @pytest.mark.parametrize("words", [(), ("--selector",)])
 def test_the_rules_do_what_linkerd_failover_did(words: tuple[str, ...]) -> None:
     result = imported(SPLIT, *words)
-    suite = tester.load(PLAYED, "played_test.yaml", lambda _: result.stdout)
+    suite = tester.load_suite(PLAYED, "played_test.yaml", lambda _: result.stdout)
     assert [outcome.name for outcome in tester.run(suite) if not outcome.passed] == []
 
 
@@ -85,7 +85,7 @@ def test_a_split_becomes_a_rule_and_is_told_with_its_place() -> None:
     assert result.stderr == f"<stdin>:2:1: carried over: {carried}\n1 rule in mode DryRun, 0 remarks\n"
 
 
-def test_with_selector_one_rule_stands_for_all() -> None:
+def test_with_selector_one_rule_replaces_all() -> None:
     two = SPLIT.replace("name: sample-svc\n", "name: other\n", 1)
     result = imported(f"{SPLIT}---{two}", "--selector")
     [rule] = rules(result)
@@ -150,7 +150,7 @@ def test_nothing_to_import_is_an_error(text: str) -> None:
 
 
 @pytest.mark.parametrize("spec", ["null", "5", "{}", "{backends: {}}", "{backends: [1]}", "{backends: [{weight: 1}]}"])
-def test_an_odd_spec_is_told_and_no_trace(spec: str) -> None:
+def test_an_odd_spec_is_told_without_a_traceback(spec: str) -> None:
     result = imported(f"{SPLIT.partition('spec:')[0]}spec: {spec}\n")
     assert result.exit_code == 1
     assert "TrafficSplit shop/sample-svc" in result.stderr
@@ -163,7 +163,7 @@ def test_the_rules_can_go_to_a_file(tmp_path: Path) -> None:
     assert CliRunner().invoke(cli, ["check", "--strict", str(target)]).exit_code == 0
 
 
-def test_a_file_that_cannot_be_written_is_told_and_no_trace(tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_written_is_told_without_a_traceback(tmp_path: Path) -> None:
     result = imported(SPLIT, "--output-file", str(tmp_path / "no" / "shop.yaml"))
     assert (result.exit_code, "shop.yaml:1:1: cannot be written: No such file" in result.stderr) == (1, True)
 

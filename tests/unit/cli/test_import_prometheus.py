@@ -50,8 +50,8 @@ def group(*expressions: str, annotations: str = "{}") -> str:
 
 
 def file(result: Result) -> dict[str, Any]:
-    """What was printed; our own reader has to take it."""
-    loader.load([("out.yaml", result.stdout)])
+    """Printed rule file; our own reader has to take it."""
+    loader.load_rules([("out.yaml", result.stdout)])
     found: dict[str, Any] = yaml.safe_load(result.stdout)
     return found
 
@@ -113,7 +113,7 @@ def test_as_query_the_rule_speaks_when_the_alert_would_have_fired() -> None:
             "expect": [{"at": 360, "action": "Notify", "rule": "shop-alerts"}],
         }],
     }  # fmt: skip
-    suite = tester.load(yaml.safe_dump(played), "played_test.yaml", lambda _: result.stdout)
+    suite = tester.load_suite(yaml.safe_dump(played), "played_test.yaml", lambda _: result.stdout)
     assert [outcome.name for outcome in tester.run(suite) if not outcome.passed] == []
 
 
@@ -184,7 +184,7 @@ def test_an_alert_that_cannot_be_read_is_told_and_the_others_are_made(bad: str) 
 
 
 @pytest.mark.parametrize("text", ["", "{}", "groups: 5", "groups: [5]", "groups: [{rules: [5]}]", "items: [5]"])
-def test_nothing_to_import_is_an_error_and_no_trace(text: str) -> None:
+def test_nothing_to_import_is_an_error_without_a_traceback(text: str) -> None:
     result = imported(text)
     assert (result.exit_code, result.stdout) == (1, "")
     assert "no alerting rule that can be used" in result.stderr
@@ -193,7 +193,7 @@ def test_nothing_to_import_is_an_error_and_no_trace(text: str) -> None:
 @pytest.mark.parametrize(
     "odd", ["labels: 5", "labels: [a]", "annotations: 5", "annotations: [a]", "labels: {a: null}", "for: 0"]
 )
-def test_odd_labels_and_annotations_are_no_trace(odd: str) -> None:
+def test_odd_labels_and_annotations_end_without_a_traceback(odd: str) -> None:
     for way in ("webhook", "query"):
         result = imported(f"groups: [{{name: a, rules: [{{alert: A, expr: x, {odd}}}]}}]", "--as", way)
         assert (result.exit_code, len(file(result)["rules"])) == (0, 1)
@@ -266,7 +266,7 @@ def test_an_alert_without_a_target_is_left_out_with_its_reason_and_counted(expre
     assert result.exit_code == 0
 
 
-def test_labels_that_an_alerts_own_text_speaks_of_are_labels_of_its_series() -> None:
+def test_labels_that_an_alerts_own_text_names_are_labels_of_its_series() -> None:
     text = group("kube_x == 0", annotations="{summary: '{{ $labels.namespace }}/{{ $labels.deployment }}'}")
     [source] = file(bare(text, "--cluster", "east"))["sources"]
     assert source["target"] == "workload/east/{namespace}/Deployment/{deployment}"
@@ -281,7 +281,7 @@ def test_what_is_written_passes_check_without_a_word() -> None:
     text = group("up == 0", "sum by (job) (x) > 1", "max by (node) (kube_node_x) > 1", "node_load1 > 5")
     for way in ("webhook", "query"):
         result = bare(text, "--as", way, "--cluster", "east")
-        assert loader.load([("out.yaml", result.stdout)]).warnings == ()
+        assert loader.load_rules([("out.yaml", result.stdout)]).warnings == ()
         assert len(file(result)["rules"]) == 3
 
 

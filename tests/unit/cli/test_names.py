@@ -17,9 +17,9 @@ from reactor.cli.shared.old_names import OLD
 from reactor.views.zone_words import drill_row
 from rules.core.group import Group
 from rules.core.reasons import Held
+from rules.kinds.zone.model import ZoneIsolation
 from rules.kinds.zone.state import Isolation, RefusedZoneCommand, ZoneState
-from rules.loader import load
-from rules.rulefile.isolation import ZoneIsolation
+from rules.loader import load_rules
 from tests.unit.cli.test_cli import OUTAGE, SHOP, SHOP_TEST
 
 POLICY = """
@@ -139,7 +139,7 @@ def test_a_format_that_a_command_does_not_have_is_no_file_name(words: tuple[str,
 
 
 def drills(state: ZoneState | None) -> dict[str, object]:
-    rule = load([("zones.yaml", ZONES)]).rules[0]
+    rule = load_rules([("zones.yaml", ZONES)]).rules[0]
     assert isinstance(rule, ZoneIsolation)
     return drill_row(rule, Group(rule.name, rule.object, state or ZoneState()), NOW)
 

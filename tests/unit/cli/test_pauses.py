@@ -1,4 +1,4 @@
-"""What `reactor status` says of a pause that ends by itself."""
+"""Text of `reactor status` about a pause that ends by itself."""
 
 from __future__ import annotations
 

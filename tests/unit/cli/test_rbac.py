@@ -45,7 +45,7 @@ def printed(folder: Path, rules: str, *words: str, sources: str = SOURCES) -> Re
 
 
 def may(done: Result) -> dict[tuple[str, str], set[str]]:
-    """What each ServiceAccount may, by namespace: `verb resource.group[/name]`."""
+    """Permissions of each ServiceAccount, by namespace: `verb resource.group[/name]`."""
     assert done.exit_code == 0, done.output
     documents = [one for one in yaml.safe_load_all(done.output) if one]
     roles = {

@@ -84,7 +84,7 @@ def test_a_zone_that_is_isolated_is_not_as_it_should_be() -> None:
     assert told["detail"] == "zone eu-1a: Failover Done"
 
 
-def test_weights_that_stand_and_that_are_wanted_stand_side_by_side() -> None:
+def test_current_and_desired_weights_are_side_by_side() -> None:
     told = shown(*HOME, unhealthy("a", at=10), now=20)
     assert (told["weights"], told["wantedWeights"], told["failedOver"]) == ({"a": 1, "b": 0}, {"a": 0, "b": 1}, False)
     moved = [*HOME, unhealthy("a", at=10), route({"a": 0, "b": 1}, at=25)]
@@ -175,7 +175,7 @@ def test_routes_are_listed_within_the_terminal_too(width: int, left: float | Non
     assert ("1m37s" in "\n".join(lines)) == (left == 96.9)
 
 
-def test_a_route_that_is_at_home_has_no_time() -> None:
+def test_a_route_that_is_on_primary_has_no_time() -> None:
     group = step(the_rule(backends=backends("a", "b")), None, 5, *HOME).group
     assert route_row(group, at(5)) == {
         "rule": "web", "object": "east/shop/TrafficSplit/web", "mode": "Enforce", "state": "Home", "since": None,

@@ -1,4 +1,4 @@
-"""What others wrote reaches a terminal as text: it moves no cursor, hides nothing and adds no row."""
+"""Foreign text reaches a terminal as text: it moves no cursor, hides nothing and adds no row."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ ODD = {
     "surrogate": ("\ud800", r"\ud800"),
 }
 each = pytest.mark.parametrize(("raw", "shown"), ODD.values(), ids=ODD)
-"""What somebody may write, and how it is shown."""
+"""Foreign text, and the form in which it is shown."""
 
 
 @each

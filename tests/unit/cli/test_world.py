@@ -97,7 +97,7 @@ def test_a_world_that_tests_no_promise_of_a_rule_ends_with_1_and_names_it(
 
 @pytest.mark.usefixtures("broken_core")
 def test_a_broken_promise_ends_with_1_and_its_history_alone_is_on_stdout(shop: str, tmp_path: Path) -> None:
-    result = simulated("--rules", shop, "--world", "0", "--hours", "12", "--seeds", "1")
+    result = simulated("--rules", shop, "--world", "2", "--hours", "6", "--seeds", "1")
     assert result.exit_code == 1
     assert "Never the last one: checkout: east/shop/TrafficSplit/checkout gets no weight at all" in result.stderr
     history = tmp_path / "broken.jsonl"
@@ -114,7 +114,7 @@ def test_a_broken_promise_ends_with_1_and_its_history_alone_is_on_stdout(shop: s
 
 @pytest.mark.usefixtures("broken_core")
 def test_a_broken_promise_is_in_the_json_with_its_seed_its_rule_and_the_rules_that_are_needed(shop: str) -> None:
-    result = simulated("--rules", shop, "--world", "0", "--hours", "12", "--seeds", "1", "-o", "json")
+    result = simulated("--rules", shop, "--world", "2", "--hours", "6", "--seeds", "1", "-o", "json")
     assert result.exit_code == 1
     report = json.loads(result.stdout)
     assert {one["rule"] for one in report["broken"]} == {"checkout"}

@@ -1,4 +1,4 @@
-"""What each refusal of a Kubernetes API means."""
+"""Meaning of each refusal of a Kubernetes API."""
 
 from __future__ import annotations
 

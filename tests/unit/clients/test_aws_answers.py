@@ -1,10 +1,10 @@
-"""What an answer of EC2 means, for machines and for people."""
+"""Meaning of an answer of EC2, for machines and for people."""
 
 from __future__ import annotations
 
 import pytest
 
-from reactor.clients.aws import refusal
+from reactor.clients.aws import aws_error
 from reactor.clients.kubernetes_port import ApiUnavailable, Conflict, Forbidden, Invalid, NotFound
 
 
@@ -27,13 +27,13 @@ from reactor.clients.kubernetes_port import ApiUnavailable, Conflict, Forbidden,
     ],
 )
 def test_each_code_has_its_meaning(code: str, kind: type[Exception]) -> None:
-    error = refusal("ec2 eu-central-1: create_network_acl", {"Code": code, "Message": "so it is"})
+    error = aws_error("ec2 eu-central-1: create_network_acl", {"Code": code, "Message": "so it is"})
     assert type(error) is kind
     assert "ec2 eu-central-1: create_network_acl was answered" in str(error)
 
 
 def test_a_missing_permission_names_what_to_grant() -> None:
-    error = refusal("ec2 eu-central-1: replace_network_acl_association", {"Code": "UnauthorizedOperation"})
+    error = aws_error("ec2 eu-central-1: replace_network_acl_association", {"Code": "UnauthorizedOperation"})
     assert "grant ec2:ReplaceNetworkAclAssociation" in str(error)
-    error = refusal("elbv2 eu-central-1: modify_rule", {"Code": "AccessDenied"})
+    error = aws_error("elbv2 eu-central-1: modify_rule", {"Code": "AccessDenied"})
     assert "grant elasticloadbalancing:ModifyRule" in str(error)

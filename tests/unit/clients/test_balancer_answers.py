@@ -1,4 +1,4 @@
-"""What load balancers answer, as they answer it, and what is made of it: pure."""
+"""Answers of load balancers, verbatim, and their meaning: pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A LIST that lacks most of what stood a moment ago is not believed at once."""
+"""A LIST that lacks most objects of a moment ago is not believed at once."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_many_lists_in_a_short_time_prove_nothing(doubt: Doubt) -> None:
     assert all(doubt.listed(ALL, keys(), number) for number in range(int(SECONDS)))
 
 
-def test_a_list_that_is_whole_again_ends_the_doubt_and_the_next_one_starts_anew(doubt: Doubt) -> None:
+def test_a_list_that_is_whole_again_ends_the_doubt_and_the_next_one_starts_again(doubt: Doubt) -> None:
     assert doubt.listed(ALL, keys(), 0)
     assert doubt.listed(ALL, keys(), 20)
     assert not doubt.listed(ALL, ALL, 25)

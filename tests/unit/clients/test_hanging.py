@@ -76,7 +76,7 @@ async def test_a_quick_answer_costs_no_other_request() -> None:
     assert server.asked == 0
 
 
-async def test_nothing_is_waited_for_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_nothing_is_waited_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hanging, "WAIT_SECONDS", 0.05)
     with pytest.raises(ApiUnavailable, match="within"):
         await unless_hung(forever(), Server(False).ask, closed, what="GET /x")

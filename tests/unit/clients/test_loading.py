@@ -1,4 +1,4 @@
-"""What may hang is waited for a while, and is never started twice at once."""
+"""A load that may hang is waited for a while, and is never started twice at once."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ async def test_one_that_hangs_is_joined_and_one_that_has_failed_is_started_again
     assert program.started == 2
 
 
-async def test_who_gives_up_takes_it_away_from_nobody() -> None:
+async def test_who_gives_up_takes_it_from_no_other() -> None:
     program = Program()
     first, second = asyncio.create_task(program.loading()), asyncio.create_task(program.loading())
     await asyncio.sleep(0)

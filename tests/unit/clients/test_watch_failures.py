@@ -1,4 +1,4 @@
-"""How soon what cannot be watched is asked for again."""
+"""Delay before a failed watch is tried again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the demo's sentences go."""
+"""Output channels of the demo's sentences."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_lines_carry_the_time_since_the_start() -> None:
     assert out.getvalue() == "demo\n  12.3s  fault    the demo breaks checkout\n"
 
 
-def test_a_pipe_hears_how_it_stands_every_two_seconds_and_only_when_it_has_changed() -> None:
+def test_a_pipe_gets_the_current_state_every_two_seconds_and_only_when_it_has_changed() -> None:
     clock, out = HandClock(100), io.StringIO()
     plain = Plain(clock, out)
     for step in range(61):

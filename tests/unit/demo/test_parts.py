@@ -16,8 +16,8 @@ from reactor.demo.demo_world import read_settings
 from reactor.demo.folder import PREFIX, temporary_folder
 from reactor.demo.follow import RouteName, weights_of
 from reactor.demo.tally import RequestCount, TrafficSecond, TrafficTotal
-from reactor.webhook.body import read
-from rules.loader import load
+from reactor.webhook.body import read_body
+from rules.loader import load_rules
 
 URLS = {name: f"http://127.0.0.1:{port}" for port, name in enumerate(scene.BACKENDS, start=8001)}
 
@@ -75,7 +75,7 @@ def test_the_path_of_a_route_is_that_of_its_kind() -> None:
 
 
 def test_the_rule_file_has_neither_errors_nor_warnings() -> None:
-    rules = load([("rules.yaml", scene.rule_file(URLS))])
+    rules = load_rules([("rules.yaml", scene.rule_file(URLS))])
     assert rules.warnings == ()
     assert [rule.name for rule in rules.rules] == [scene.RULE]
     targets = {source.target for source in rules.sources if source.kind == "HttpProbe"}
@@ -83,9 +83,9 @@ def test_the_rule_file_has_neither_errors_nor_warnings() -> None:
 
 
 @pytest.mark.parametrize("firing", [True, False])
-def test_the_ready_made_alert_is_taken_and_speaks_of_the_primary(*, firing: bool) -> None:
+def test_the_ready_made_alert_is_taken_and_is_about_the_primary(*, firing: bool) -> None:
     post = scene.alert(firing=firing, at=datetime(2026, 1, 1, tzinfo=UTC))
-    taken = read(json.dumps(post).encode())
+    taken = read_body(json.dumps(post).encode())
     assert (len(taken.alerts), taken.quarantined) == (1, [])
     labels = post["alerts"][0]["labels"]
     assert scene.target(scene.PRIMARY) == f"service/{labels['cluster']}/{labels['namespace']}/{labels['service']}"
@@ -112,7 +112,7 @@ def test_the_folder_is_gone_afterwards_also_after_an_error(temporary: Path) -> N
     def use() -> None:
         with temporary_folder() as folder:
             assert folder.parent == temporary
-            assert folder.stat().st_mode & 0o077 == 0  # nobody else can enter
+            assert folder.stat().st_mode & 0o077 == 0  # no other user can enter
             (folder / "file").write_text("x")
             raise RuntimeError("stop")
 

@@ -1,4 +1,4 @@
-"""What the demo says of the reactor's state and of the route, as they change."""
+"""Sentences of the demo about the reactor's state and the route, as they change."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ async def test_a_write_is_said_with_the_time_since_the_reading_that_began_it(sta
     ]  # no reading began this one
 
 
-async def test_somebody_elses_write_is_not_taken_for_the_reactors(stage: Stage) -> None:
+async def test_another_writers_write_is_not_taken_for_the_reactors(stage: Stage) -> None:
     stage.write("kubectl-edit", 0, 1, 0)
     assert stage.look() == [
         "edit: by kubectl-edit: east/shop/checkout: checkout 1 → 0, checkout-west 0 → 1, checkout-central 0"

@@ -1,4 +1,4 @@
-"""What the demo says."""
+"""Sentences of the demo."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_a_window_never_has_less_than_nothing_left() -> None:
     assert sentences.seconds_left(Window(healthy=True, since=START), 5, after(60)) == 0
 
 
-def test_a_window_that_waits_stands_still() -> None:
+def test_a_window_that_waits_does_not_move() -> None:
     window = Window(healthy=True, since=START, waiting_since=after(1))
     shown = sentences.countdown("service/a", window, 8, after(6))
     assert shown == "service/a good again: 7.0 s of 8 s left (waits: Unknown)"

@@ -1,4 +1,4 @@
-"""Who should own which partition."""
+"""Assignment of partitions to owners."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from bus.messages import Action, Mode, Notify, RouteRef, SetTaints, SetWeights, ZoneStep
-from reactor.execute.authority import refusal
+from reactor.execute.authority import action_refusal
 from rules.engine.routing import Routing
 from rules.rehearsal.simulation import at
 from tests.unit.rules.builders import failover, notification, rule_set
@@ -40,7 +40,7 @@ def zone(**more: Any) -> ZoneStep:
 
 def why(action: Action, **keys: Any) -> str:
     rules = rule_set(failover(notify=["ops"]) | keys, notification(notify=["ops"]))
-    return refusal(Routing.of(rules), action)
+    return action_refusal(Routing.of(rules), action)
 
 
 @pytest.mark.parametrize("mode", ["Enforce", "Approve"])
@@ -91,6 +91,6 @@ def test_a_zone_step_is_of_the_rules_own_cluster() -> None:
         "zones": [{"name": f"z-{one}", "id": one} for one in "abc"],
     }  # fmt: skip
     routing = Routing.of(rule_set(keys))
-    assert refusal(routing, zone()) == ""
-    assert "would write to" in refusal(routing, zone(cluster="west", object="west/z-a"))
-    assert "would write to" in refusal(routing, zone(zone="z-b"))
+    assert action_refusal(routing, zone()) == ""
+    assert "would write to" in action_refusal(routing, zone(cluster="west", object="west/z-a"))
+    assert "would write to" in action_refusal(routing, zone(zone="z-b"))

@@ -114,7 +114,7 @@ async def test_a_yes_holds_for_a_second_after_what_it_rests_on_and_many_writes_s
     assert len(decider.asked) == 2
 
 
-async def test_a_process_that_stood_still_while_it_waited_for_the_answer_does_not_go_by_it() -> None:
+async def test_a_process_that_was_suspended_while_it_waited_for_the_answer_does_not_use_it() -> None:
     decider = await Decider().listen()
     decider.takes = ANSWER + LATER
     with pytest.raises(Waited, match="was suspended"):

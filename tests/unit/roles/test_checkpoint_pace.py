@@ -1,4 +1,4 @@
-"""When a partition writes what it has read."""
+"""Times at which a partition writes its checkpoint."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_news_is_stored_within_a_second_and_repeats_within_thirty() -> None:
     assert pace.wait(news=False, changed=False) > 3600
 
 
-def test_news_after_a_quiet_time_waits_for_what_comes_of_it() -> None:
+def test_news_after_a_quiet_time_waits_for_its_result() -> None:
     clock = _Clock()
     pace = CheckpointPace(clock, Unsaved())
     clock.at += 60

@@ -16,7 +16,7 @@ WELL = (route({"a": 1, "b": 0}), healthy("a", at=0), healthy("b", at=0))
 
 
 def lines(caplog: pytest.LogCaptureFixture, *events: Event) -> list[tuple[str, str]]:
-    """What the log says of the decisions of one history: the words, and the rule that they are about."""
+    """Log lines about the decisions of one history: the words, and the rule that they are about."""
     group_store = GroupStore(Routing(rule_set(failover()).rules))
     with caplog.at_level(logging.INFO, "reactor.decide.encoder"):
         for second, fact in events:

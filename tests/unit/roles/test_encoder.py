@@ -1,4 +1,4 @@
-"""How actions are named on the bus, which drops what it takes for a repeat."""
+"""Ids of actions on the bus, which drops a repeated id."""
 
 from __future__ import annotations
 
@@ -35,6 +35,6 @@ def test_a_rule_that_is_put_back_counts_from_one_again_and_its_actions_are_no_re
     assert named(NOON) != named(NOON + timedelta(seconds=20))
 
 
-def test_the_same_ask_has_the_same_name_whoever_publishes_it() -> None:
+def test_the_same_ask_has_the_same_name_whichever_process_publishes_it() -> None:
     assert named(NOON, epoch=1) == named(NOON, epoch=2)
     assert named(NOON, tries=1) != named(NOON, tries=2)

@@ -1,4 +1,4 @@
-"""What an intent keeps of what a later release stored."""
+"""Keys of a later release that an intent keeps."""
 
 from __future__ import annotations
 

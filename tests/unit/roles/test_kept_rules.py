@@ -1,4 +1,4 @@
-"""The text of a rule is stored for as long as what it did stands."""
+"""The text of a rule is stored for as long as what it did is in force."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from rules.core.group import Group
 from rules.engine.groups import GroupStore
 from rules.engine.routing import Routing
 from rules.kinds.zone.kind import way_back_only
+from rules.kinds.zone.model import ZoneIsolation
 from rules.kinds.zone.state import Isolation, ZoneState
 from rules.rehearsal.simulation import at as at_
-from rules.rulefile.isolation import ZoneIsolation
 from tests.unit.rules.zone.builders import zone_rule
 
 KEY = ("zones", "prod")

@@ -1,4 +1,4 @@
-"""What the gauges about rules say: for as long as it is so, and no longer."""
+"""Gauges about rules: current for as long as they are shown."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ async def test_each_rule_has_all_states_and_counts_its_objects(measures: Measure
     assert series("reactor_failed_over") == {("web",): 1}
 
 
-async def test_what_changes_one_after_the_other_adds_up_as_if_it_were_measured_anew(measures: Measures) -> None:
+async def test_what_changes_one_after_the_other_adds_up_as_if_it_were_measured_again(measures: Measures) -> None:
     held = Holding("NoHealthySecondary", "none", at(1))
     groups = [group(HOME, object=f"{number}") for number in range(6)]
     for number in (0, 3, 5):

@@ -1,4 +1,4 @@
-"""Who counts as there: silence while we listen, and nothing else."""
+"""Members that count as present: silence while we listen ends it, and nothing else."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_who_is_silent_for_a_lease_is_gone_and_comes_back_with_a_word() -> None:
     assert peers.there() == ["one", "two"]
 
 
-def test_while_we_are_deaf_nobody_goes_and_afterwards_everybody_has_a_whole_lease() -> None:
+def test_while_we_are_deaf_no_member_goes_and_afterwards_each_has_a_whole_lease() -> None:
     clock = HandClock()
     peers = Peers("one", clock)
     peers.spoke("two", 1)
@@ -55,7 +55,7 @@ def test_who_was_gone_before_we_were_deaf_stays_gone() -> None:
     assert peers.there() == ["one"]
 
 
-def test_one_for_whom_nobody_answers_again_and_again_is_gone() -> None:
+def test_one_that_does_not_answer_again_and_again_is_gone() -> None:
     peers = Peers("one", HandClock())
     peers.spoke("two", 1)
     assert [peers.answered("two", False) for _ in range(DOUBTS)] == [False] * (DOUBTS - 1) + [True]
@@ -71,10 +71,11 @@ def test_one_for_whom_nobody_answers_again_and_again_is_gone() -> None:
 
 
 def test_a_window_of_six_seconds_over_a_probe_in_a_frozen_process_is_over_within_twelve() -> None:
-    """Whoever takes the probe over sees the target anew: the window begins again with that first look."""
+    """The process that takes the probe over sees the target for the first time: the window begins again
+    with that look."""
     first_look = LEASE + LOOK + SPREAD_SECONDS_MAX
     assert first_look + 6 <= 12 - LOOK, f"the first look may come {first_look:g} s after the freeze"
 
 
-def test_being_deaf_for_a_moment_makes_nobody_gone() -> None:
+def test_being_deaf_for_a_moment_makes_no_member_gone() -> None:
     assert DEAF + HEARTBEAT < LEASE

@@ -1,4 +1,5 @@
-"""Who floods a stream with what cannot be read costs a log line in ten seconds, and the others keep theirs."""
+"""A publisher that floods a stream with unreadable messages costs a log line in ten seconds, and the others keep
+theirs."""
 
 from __future__ import annotations
 

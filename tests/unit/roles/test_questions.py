@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, cast
 
+import pytest
+
 from bus.messages import WantedReply, WantedRequest
+from reactor.decide import questions
 from reactor.decide.questions import Questions
 from reactor.decide.refreshing import Refresher
 from reactor.runtime.clock import Clock
@@ -33,7 +37,10 @@ class Fleet:
         if any(lack.source == "first" for lack in lacks):
             self._first.append(self.seconds)
         self.seconds += 0.5
-        self.questions.decided()
+        self.questions.decided([("a", "o")])
+
+    def confirmed_by(self, rule: str, object_: str) -> frozenset[tuple[str, str]]:
+        return frozenset({(rule, object_)})
 
     def confirm(self, _rule: str, _object: str, _action: str, since: datetime, _now: datetime) -> Confirmation:
         seen = [at for at in self._first if at >= (since - START).total_seconds()]
@@ -60,6 +67,58 @@ async def test_what_is_still_bad_is_a_yes_though_one_source_is_slow() -> None:
     said = await fleet.answer()
     assert said is not None
     assert (said["wanted"], said["at"]) == (True, fleet.now())
+
+
+class Waiting:
+    """A store in which two actions wait for a look. Counts how often each is judged."""
+
+    def __init__(self) -> None:
+        self.judged = {"o": 0, "p": 0}
+        self.seen = {"o": False, "p": False}
+        self.asked = asyncio.Event()
+        self.questions = Questions(lambda: cast("GroupStore", self), cast("Refresher", self), cast("Clock", self))
+
+    def now(self) -> datetime:
+        return START
+
+    async def ask(self, _lacks: Sequence[Lack]) -> None:
+        if all(self.judged.values()):
+            self.asked.set()
+
+    def confirmed_by(self, rule: str, object_: str) -> frozenset[tuple[str, str]]:
+        return frozenset({(rule, object_), (rule, "*")})
+
+    def confirm(self, _rule: str, object_: str, _action: str, _since: datetime, _now: datetime) -> Confirmation:
+        self.judged[object_] += 1
+        return Confirmation(wanted=True if self.seen[object_] else None)
+
+    async def answer(self, object_: str) -> bool:
+        said = await self.questions.answer(
+            WantedRequest(action=f"a/{object_}", rule="a", object=object_).model_dump_json(by_alias=True).encode()
+        )
+        assert said is not None
+        return WantedReply.model_validate_json(said).wanted
+
+
+@pytest.mark.parametrize("decided", ["o", "*"])
+async def test_a_question_is_judged_again_by_decisions_of_its_own_groups_and_of_no_other(
+    monkeypatch: pytest.MonkeyPatch, decided: str
+) -> None:
+    monkeypatch.setattr(questions, "LOOK", 60.0)  # no answer by the time alone
+    waiting = Waiting()
+    first, second = (asyncio.create_task(waiting.answer(object_)) for object_ in ("o", "p"))
+    await waiting.asked.wait()
+    for other in range(100):
+        waiting.questions.decided([("a", f"other{other}")])
+    waiting.seen["o"] = True
+    waiting.questions.decided([("a", decided)])
+    async with asyncio.timeout(5):
+        assert await first
+    assert waiting.judged == {"o": 2, "p": 2 if decided == "*" else 1}
+    waiting.seen["p"] = True
+    waiting.questions.decided([("a", "p")])
+    async with asyncio.timeout(5):
+        assert await second
 
 
 async def test_without_evidence_there_is_no_answer() -> None:

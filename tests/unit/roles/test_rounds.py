@@ -1,4 +1,4 @@
-"""What is told together is one round on the bus, and nobody's trouble is another's."""
+"""Facts that are reported together are one round on the bus, and the failure of one does not affect another."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_a_bus_that_is_away_is_away_for_all() -> None:
 
 
 @pytest.mark.parametrize("after", [0.0, 0.5])
-def test_one_that_waits_no_longer_ends_the_round_only_if_nobody_else_does(after: float) -> None:
+def test_one_that_waits_no_longer_ends_the_round_only_if_no_other_does(after: float) -> None:
     async def run() -> tuple[list[str], list[str]]:
         bus = Bus()
         one = rounds(bus)

@@ -1,4 +1,4 @@
-"""What routers make of what others say."""
+"""Facts that routers make of messages."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_what_rules_of_all_partitions_hear_goes_to_each_partition_once() -> None
     assert [int(one.subject.split(".")[2]) for one in publisher.messages(said)] == sorted(homes)
 
 
-async def test_what_a_source_says_beside_its_own_signal_is_put_aside_and_counted() -> None:
+async def test_what_a_source_says_beside_its_own_signal_is_quarantined_and_counted() -> None:
     """Commands, posts of Alertmanager and words of other sources, all on the subject of one source."""
     bus = MemoryBus(lambda: NOW)
     target = "service/east/shop/a"
@@ -102,7 +102,7 @@ async def test_what_a_source_says_beside_its_own_signal_is_put_aside_and_counted
 
 
 async def test_what_is_said_is_passed_on_as_it_came() -> None:
-    """With its extensions, too. What is dated anew is another message, and a long one keeps only what is read."""
+    """With its extensions, too. With another date it is another message, and a long one keeps only what is read."""
     bus = MemoryBus(lambda: NOW)
     bodies = []
     for number, (at, theirs) in enumerate([(NOW, b"kept"), (NOW + timedelta(hours=1), b"kept"), (NOW, b"x" * 100_000)]):
@@ -144,7 +144,7 @@ async def test_no_publisher_takes_the_id_of_a_fact_of_another_source() -> None:
     assert heard == [own]
 
 
-async def test_a_source_on_the_bus_speaks_of_no_more_targets_than_its_limit() -> None:
+async def test_a_source_on_the_bus_observes_no_more_targets_than_its_limit() -> None:
     bus, clock = MemoryBus(lambda: NOW), HandClock()
     for number in range(50):
         said = Observation(target=f"service/east/shop/{number}", status=Health.UNHEALTHY, observed_at=NOW)
@@ -180,7 +180,7 @@ def test_targets_that_were_not_heard_for_an_hour_make_room_for_others() -> None:
     assert [spoken.admits(subject, target) for target in ("c", "d", "b")] == [True, False, True]
 
 
-def test_a_source_that_no_rule_file_names_may_speak_of_as_many_targets_as_the_settings_say() -> None:
+def test_a_source_that_no_rule_file_names_may_observe_as_many_targets_as_the_settings_say() -> None:
     """60,000 targets, some 15 kB each, are more than the memory that deploy/ gives a reactor."""
     subject = subjects.observation("stranger", "x")
     assert sum(Spoken({}, HandClock()).admits(subject, "x") for _ in range(2)) == 2

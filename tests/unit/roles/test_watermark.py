@@ -35,7 +35,7 @@ async def test_all_is_known_when_the_inbox_is_empty_and_every_fact_is_read() -> 
         assert await subject.up_to(clock.now(), reading.position) == clock.now()
 
 
-async def test_facts_that_come_as_fast_as_they_are_read_hold_nobody_up() -> None:
+async def test_facts_that_come_as_fast_as_they_are_read_delay_no_partition() -> None:
     clock = HandClock()
     bus = MemoryBus(clock.now)
     async with bus.read(FACTS, subjects.facts(3), after=0) as reading:
@@ -87,7 +87,7 @@ async def test_nothing_is_known_while_the_bus_is_away() -> None:
         assert await Watermark(bus, clock, reading).up_to(NOW, reading.position) is None
 
 
-async def test_a_message_that_no_router_gets_done_does_not_stop_everything_for_ever() -> None:
+async def test_a_message_that_no_router_gets_done_does_not_stop_everything_without_end() -> None:
     clock = HandClock()
     bus = MemoryBus(clock.now)
     await bus.publish(observed(1))
@@ -97,14 +97,14 @@ async def test_a_message_that_no_router_gets_done_does_not_stop_everything_for_e
         assert await subject.up_to(NOW, reading.position) is None
         clock.seconds = watermark.STUCK_SECONDS - 1
         assert await subject.up_to(NOW, reading.position) is None
-        await router.ack((await router.next(SOON))[:1])  # it gets on: patience begins anew
+        await router.ack((await router.next(SOON))[:1])  # it gets on: patience restarts
         clock.seconds += 2
         assert await subject.up_to(NOW, reading.position) is None
         clock.seconds += watermark.STUCK_SECONDS
         assert await subject.up_to(NOW, reading.position) is not None
 
 
-async def test_a_bus_that_was_wiped_is_asked_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_bus_that_was_wiped_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = HandClock()
     bus = MemoryBus(clock.now)
     await bus.publish(observed(1))

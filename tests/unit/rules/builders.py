@@ -1,4 +1,4 @@
-"""Rules, facts and what comes of them, as tests say them: services of `east/shop`, time as seconds from zero."""
+"""Rules, facts and their results, as tests say them: services of `east/shop`, time as seconds from zero."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from bus.messages import Backend, Fact, Health, Hold, Notify, Observation, Outco
 from rules.catalog import new_group
 from rules.core.group import Group
 from rules.engine.decide import Decision, decide
-from rules.loader import RuleSet, load
+from rules.loader import RuleSet, load_rules
 from rules.rehearsal.simulation import Emitted, play
 from rules.rehearsal.simulation import at as at_
 from rules.rulefile.model import Rule
@@ -25,7 +25,7 @@ def rule_file(*rules: Mapping[str, Any], sources: Sequence[Mapping[str, Any]] = 
 
 
 def rule_set(*rules: Mapping[str, Any]) -> RuleSet:
-    return load([("rules.yaml", rule_file(*rules))])
+    return load_rules([("rules.yaml", rule_file(*rules))])
 
 
 def failover(**keys: Any) -> dict[str, Any]:
@@ -77,7 +77,7 @@ def unknown(service: str, *, at: float, **more: Any) -> Event:
 
 
 def route(weights: Mapping[str, int], *, at: float = 0, **more: Any) -> Event:
-    """The route `web` as it stands."""
+    """The current state of the route `web`."""
     kind = more.pop("kind", "TrafficSplit")
     name, namespace = more.pop("name", "web"), more.pop("namespace", "shop")
     entries = tuple(Backend(service=service, weight=weight) for service, weight in weights.items())
@@ -127,7 +127,7 @@ def holds(rules: Any, *events: Event, until: float = 1000, outcomes: bool = True
 
 
 def words(rules: Any, *events: Event, until: float = 1000) -> list[tuple[float, str]]:
-    """What people are told, with its second."""
+    """Notifications to people, each with its second."""
     return [(one.at, one.what.message) for one in said(rules, *events, until=until) if isinstance(one.what, Notify)]
 
 

@@ -108,11 +108,11 @@ def soon(action: Action, now: float) -> Event | None:
 
 
 def silence(action: Action, now: float) -> Event | None:
-    """No outcome is ever heard of."""
+    """No outcome ever arrives."""
 
 
 def trouble(action: Action, now: float) -> Event | None:
-    """Some actions fail, some are refused, some are never heard of: by their ids, so always the same ones."""
+    """Some actions fail, some are refused, some get no outcome: by their ids, so always the same ones."""
     status = ("Done", "Failed", "Refused", None)[sum(action.id.encode()) % 4]
     if status is None or action.mode is not Mode.ENFORCE:
         return None
@@ -122,7 +122,7 @@ def trouble(action: Action, now: float) -> Event | None:
 
 @dataclass
 class Run:
-    """What one group went through."""
+    """Course of one group through a history."""
 
     rule: Rule
     answer: Answer = done
@@ -152,7 +152,7 @@ class Run:
     def take(self, facts: Sequence[Fact], now: float) -> list[Event]:
         """One decision, and the outcomes that follow from it."""
         decision = decide(self.rule, self.between(self.group), facts, at(now))
-        assert decision.next_deadline is None or decision.next_deadline > at(now)
+        assert decision.group.next_deadline is None or decision.group.next_deadline > at(now)
         self.group = decision.group
         self.decisions.append((now, decision))
         fresh = [action for action in decision.actions if action.id not in self.ids]

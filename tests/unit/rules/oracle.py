@@ -1,4 +1,4 @@
-"""What the promises mean, said a second time and in another way: second by second, from the whole history at once.
+"""The promises in a second form: second by second, from the whole history at once.
 
 It shares no code with the core. All moments of its histories are whole seconds.
 """
@@ -24,7 +24,7 @@ class Heard:
 
 
 def taken(history: Sequence[Heard], service: str, until: int) -> list[Heard]:
-    """What counts of this service's news: a word that is older than one already heard does not."""
+    """Observations of this service that count: one that is older than an earlier heard one does not."""
     last: dict[str, int] = {}
     out = []
     for word in sorted(history, key=lambda word: (word.heard, min(word.seen, word.heard))):
@@ -36,7 +36,7 @@ def taken(history: Sequence[Heard], service: str, until: int) -> list[Heard]:
 
 
 def status(words: Sequence[Heard], second: int) -> str | None:
-    """The worst of all signals in this second, as far as these words tell; None: never heard of."""
+    """The worst of all signals in this second, as far as these observations tell; None: no observation yet."""
     latest: dict[str, Heard] = {}
     for word in words:
         if word.seen <= second and (word.signal not in latest or word.seen >= latest[word.signal].seen):
@@ -58,9 +58,9 @@ class Patience:
 
 
 def bad_for_long_enough(history: Sequence[Heard], service: str, patience: Patience, second: int) -> bool:
-    """Whether it had been bad for the toleration, and not good again for the recovery time, in this second.
+    """True if it had been bad for the toleration, and not good again for the recovery time, in this second.
 
-    Seconds in which nobody knew count neither way.
+    Seconds of unknown health count neither way.
     """
     words = taken(history, service, second)
     down, bad, good = False, 0, 0
@@ -80,5 +80,5 @@ def bad_for_long_enough(history: Sequence[Heard], service: str, patience: Patien
 
 
 def could_know(history: Sequence[Heard], service: str, patience: Patience, first: int, last: int) -> bool:
-    """Whether, in any second of this time, what was heard until then said that it had been bad for long enough."""
+    """True if, in any second of this time, the observations heard until then showed it bad for long enough."""
     return any(bad_for_long_enough(history, service, patience, second) for second in range(last, first - 1, -1))

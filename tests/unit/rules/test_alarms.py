@@ -1,4 +1,4 @@
-"""When a book of groups looks again: one alarm for each group counts, however often it was moved on."""
+"""Alarms of a store of groups: one for each group counts, however often it was moved on."""
 
 from __future__ import annotations
 

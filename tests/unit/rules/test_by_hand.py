@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bus.messages import FailbackTraffic, FailoverTraffic, ReleaseTraffic, SetWeights
-from rules.rehearsal.history import read, written
+from rules.rehearsal.history import load_history, written
 from rules.rehearsal.simulation import at as at_
 from tests.unit.rules.builders import Event, failover, healthy, holds, moves, paused, route, said, unhealthy, unknown
 
@@ -39,14 +39,14 @@ def causes(rules_: Any, *events: Event, until: float = 1000) -> list[tuple[float
     return [(one.at, one.what.because) for one in things if isinstance(one.what, SetWeights)]
 
 
-def test_a_drain_ends_in_time_and_the_rule_decides_anew() -> None:
+def test_a_drain_ends_in_time_and_the_rule_decides_again() -> None:
     events = (*WELL, away(at=10, for_seconds=100))
     assert moves(rules(), *events) == [(10, AWAY), (110, HOME)]
     assert causes(rules(), *events) == [(10, "ByHand"), (110, "PrimaryHealthy")]
     assert holds(rules(), *events) == [(10, "Overridden")]
 
 
-def test_without_an_end_it_stands_until_it_is_released() -> None:
+def test_without_an_end_it_applies_until_it_is_released() -> None:
     assert moves(rules(), *WELL, away(at=10), until=90_000) == [(10, AWAY)]
     assert moves(rules(), *WELL, away(at=10), released(at=500)) == [(10, AWAY), (500, HOME)]
 
@@ -100,7 +100,7 @@ def test_it_is_not_left_for_a_dip_that_is_tolerated() -> None:
     assert moves(rules(tolerationSeconds=10), *events, until=900) == [(10, AWAY)]
 
 
-def test_a_failback_by_hand_clears_the_count_and_brings_back_what_nobody_knows_only_by_force() -> None:
+def test_a_failback_by_hand_clears_the_count_and_brings_back_what_is_unknown_only_by_force() -> None:
     left = (*WELL, unhealthy("a", at=10), unknown("a", at=20))
     tried = rules(failback={"mode": "Trial"})
     assert moves(tried, *left, back(at=30), until=70) == [(10, AWAY)]
@@ -118,7 +118,7 @@ def test_the_newest_word_counts_and_the_same_word_twice_is_one() -> None:
     assert moves(rules(), *twice, until=900) == [(10, AWAY), (20, HOME)]
 
 
-def test_weights_that_somebody_else_writes_meanwhile_are_put_right() -> None:
+def test_weights_that_another_writer_sets_meanwhile_are_put_right() -> None:
     events = (*WELL, away(at=10), route({"a": 1, "b": 1}, at=50))
     assert causes(rules(), *events) == [(10, "ByHand"), (50, "Drift")]
     assert moves(rules(), *events)[-1] == (50, AWAY)
@@ -141,13 +141,13 @@ def test_it_is_a_rule_of_its_own_that_is_meant() -> None:
 def test_histories_have_the_words() -> None:
     command = '"rule": "web", "to": ["b"], "forSeconds": 3600, "by": "ann", "reason": "CHG-1"'
     line = f'{{"at": 9, "command": {{"failoverTraffic": {{{command}}}}}}}'
-    ((second, fact),) = read([line], "h.jsonl")
+    ((second, fact),) = load_history([line], "h.jsonl").events
     assert fact == away(at=9, to=("b",), for_seconds=3600)[1]
-    assert read([written(second, fact)], "h.jsonl") == [(second, fact)]
+    assert load_history([written(second, fact)], "h.jsonl").events == [(second, fact)]
 
 
 @given(st.lists(st.sampled_from(["away", "back", "release", "a", "b", "A", "B"]), max_size=12))
-def test_whatever_people_do_a_route_never_stands_without_weight(words: list[str]) -> None:
+def test_whatever_people_do_a_route_is_never_without_weight(words: list[str]) -> None:
     events = list(WELL)
     for number, word in enumerate(words):
         when = 10.0 * (number + 1)

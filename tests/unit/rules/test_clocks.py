@@ -1,4 +1,4 @@
-"""Clocks differ: no rule acts before what it waits for has really lasted, by the clock of whoever has seen it."""
+"""Clocks differ: no rule acts before what it waits for has really lasted, by the clock of the process that saw it."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from bus.messages import Action, Hold, Observation, Outcome
 from rules.core.reader import Reader
 from rules.engine.groups import GroupStore
 from rules.engine.routing import Routing
+from rules.kinds.traffic.model import TrafficFailover
+from rules.kinds.traffic.route_fleet import of_object
 from rules.rehearsal.simulation import Emitted, Simulator, at
-from rules.rulefile.model import TrafficFailover
-from rules.rulefile.route_fleet import of_object
 from tests.unit.rules.builders import (
     OBJECT,
     Event,
@@ -38,7 +38,7 @@ from tests.unit.rules.workload import builders as copies
 from tests.unit.rules.zone import builders as zones
 
 SKEW = 0.5
-"""By so many seconds, at most, do clocks differ."""
+"""Largest difference between clocks in seconds."""
 TICK = 2e-5
 """Moments have microseconds."""
 BEFORE = 10
@@ -135,7 +135,8 @@ def acts_of(
     until: float = 2000,
     outcomes: float = 0,
 ) -> dict[tuple[str, str, int], float]:
-    """What is asked for, and for which time, with its second. `off`: how far ahead the clock is that dates a fact."""
+    """Actions and the times that they are for, with their seconds. `off`: how far ahead the clock is that
+    dates a fact."""
     book = GroupStore(Routing.of(rule_set(*told.rules)))
     book.reader = Reader(skew_seconds=skew)
     player = _Simulator(book, outcomes)
@@ -154,7 +155,7 @@ def acts_of(
 
 
 class _Simulator(Simulator):
-    """What was carried out is dated by a clock that is so far ahead."""
+    """Simulator whose outcomes are dated by a clock that is ahead."""
 
     def __init__(self, book: GroupStore, ahead: float) -> None:
         super().__init__(book, outcomes=True)
@@ -165,7 +166,7 @@ class _Simulator(Simulator):
 
 
 def _content(action: Action) -> tuple[str, str]:
-    """What is asked for, without the words for people: they have dates."""
+    """Type and fields of an action, without the texts for people, which have dates."""
     said = {name: one for name, one in action.shown.items() if name not in WORDS}
     return type(action).__name__, json.dumps(said, default=str, sort_keys=True)
 
@@ -197,7 +198,7 @@ def test_a_clock_that_is_ahead_makes_nothing_early(name: str) -> None:
 
 @given(st.sampled_from(sorted(STORIES)), st.floats(0.01, 1.5), st.data())
 @settings(max_examples=60, deadline=None)
-def test_nothing_is_early_whoever_s_clock_differs(name: str, skew: float, data: st.DataObject) -> None:
+def test_nothing_is_early_whichever_clock_differs(name: str, skew: float, data: st.DataObject) -> None:
     off: dict[tuple[str, str], float] = {}
 
     def ahead(one: Observation) -> float:
@@ -224,7 +225,7 @@ def test_a_window_is_longer_by_the_skew_and_what_the_file_says_stays() -> None:
     assert seen_.seen_with(timedelta()).window(10) == timedelta(seconds=10), "it replaces what it was, and adds nothing"
 
 
-def test_a_rule_for_many_routes_is_filled_in_anew_for_other_clocks() -> None:
+def test_a_rule_for_many_routes_is_filled_in_again_for_other_clocks() -> None:
     named = [{"service": "{name}-a"}, {"service": "{name}-b"}]
     given_ = traffic(backends=named, route={"cluster": "east", "kind": "TrafficSplit", "selector": "app"})
     rule = rule_set(given_).rules[0]

@@ -63,7 +63,7 @@ def test_silence_as_long_as_the_grace_is_not_yet_unknown(silent: float, status: 
 
 
 @pytest.mark.parametrize(("since", "status"), [(-60.0, None), (-60.001, N)])
-def test_one_that_was_never_heard_of_has_the_startup_grace(since: float, status: Health | None) -> None:
+def test_one_without_any_observation_has_the_startup_grace(since: float, status: Health | None) -> None:
     found = heartbeat(None, first_seen=since, last_beat=None, now=0, grace_seconds=40, startup_grace_seconds=60)
     assert found is status
 

@@ -10,7 +10,7 @@ import pytest
 
 from rules.core.errors import InvalidHistory
 from rules.engine.routing import Routing
-from rules.loader import load
+from rules.loader import load_rules
 from rules.rehearsal import history
 from rules.rehearsal.simulator import simulate
 
@@ -39,8 +39,8 @@ def told(
 ) -> list[dict[str, Any]]:  # fmt: skip
     """The lines of `reactor simulate`."""
     text = json.dumps({"apiVersion": "reactor/v1", "rules": [rule], "guards": list(guards)})
-    facts = history.read([json.dumps(event) for event in events], "h.jsonl")
-    rules = Routing.of(load([("rules.yaml", text)]))
+    facts = history.load_history([json.dumps(event) for event in events], "h.jsonl").events
+    rules = Routing.of(load_rules([("rules.yaml", text)]))
     return [json.loads(line) for line in simulate(rules, facts, until=until, outcomes=outcomes)]
 
 
@@ -156,7 +156,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
 @pytest.mark.parametrize(("event", "message"), WRONG)
 def test_a_wrong_line_says_where_it_is_wrong(event: dict[str, Any], message: str) -> None:
     with pytest.raises(InvalidHistory) as caught:
-        history.read([json.dumps({"at": 1} | event)], "h.jsonl")
+        history.load_history([json.dumps({"at": 1} | event)], "h.jsonl")
     assert str(caught.value).startswith(f"h.jsonl:1: {message}")
 
 
@@ -172,5 +172,7 @@ OPTIONAL: list[dict[str, Any]] = [
 def test_null_is_the_same_as_a_key_that_is_left_out(inventory: dict[str, dict[str, Any]]) -> None:
     [(name, body)] = inventory.items()
     without = {name: {key: value for key, value in body.items() if value is not None}}
-    one, other = (history.read([json.dumps({"at": 1, "inventory": said})], "h") for said in (inventory, without))
+    one, other = (
+        history.load_history([json.dumps({"at": 1, "inventory": said})], "h").events for said in (inventory, without)
+    )
     assert one == other

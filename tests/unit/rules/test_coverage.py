@@ -31,7 +31,7 @@ LIVE = frozenset(
 
 
 def covered(*tests: dict[str, Any], rules: str = "shop.yaml") -> Covered:
-    loaded = tester.load(suite(*tests, rules=rules), "rules/shop_test.yaml", read_file)
+    loaded = tester.load_suite(suite(*tests, rules=rules), "rules/shop_test.yaml", read_file)
     [one] = coverage([(loaded, list(tester.run(loaded)))])
     return one
 
@@ -49,7 +49,7 @@ def test_every_kind_that_people_write_has_its_reasons() -> None:
 
 @pytest.mark.parametrize("path", LIBRARY, ids=lambda path: path.name)
 def test_no_library_test_sees_what_its_rule_cannot_say(path: Path) -> None:
-    loaded = tester.load(path.read_text(), str(path), lambda file: Path(file).read_text())
+    loaded = tester.load_suite(path.read_text(), str(path), lambda file: Path(file).read_text())
     for one in coverage([(loaded, list(tester.run(loaded)))]):
         because, held = possible(loaded.rules.rule(one.rule), loaded.rules.guards)
         assert one.because.keys() <= because
@@ -74,12 +74,12 @@ def test_a_rule_that_no_test_touches_is_told_with_all_its_reasons() -> None:
 
 
 def test_a_rule_that_is_off_is_left_out() -> None:
-    loaded = tester.load(suite(a_test([]), rules="off.yaml"), "rules/shop_test.yaml", read_file)
+    loaded = tester.load_suite(suite(a_test([]), rules="off.yaml"), "rules/shop_test.yaml", read_file)
     assert list(coverage([(loaded, list(tester.run(loaded)))])) == []
 
 
 def test_a_rule_that_two_test_files_are_about_is_told_once() -> None:
-    loaded = tester.load(suite(a_test([MOVED])), "rules/shop_test.yaml", read_file)
+    loaded = tester.load_suite(suite(a_test([MOVED])), "rules/shop_test.yaml", read_file)
     results = list(tester.run(loaded))
     [one] = coverage([(loaded, results), (loaded, results)])
     assert dict(one.because) == {"PrimaryUnhealthy": 2}

@@ -1,4 +1,4 @@
-"""Rule files are edited while windows are open: what is done next goes by what they say then."""
+"""Rule files are edited while windows are open: what is done next follows what they say then."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from bus.messages import Fact, SetWeights
 from rules.engine.decide import Decision
-from rules.engine.group_codec import dump, load
+from rules.engine.group_codec import dump_group, load_group
 from rules.engine.groups import GroupStore
 from rules.engine.routing import Routing
 from rules.rehearsal.simulation import at
@@ -16,7 +16,7 @@ START = [route({"web": 1, "west": 0}), *(healthy(name, at=0, source=name) for na
 
 
 class Edited:
-    """One rule, whose file is edited as it runs. Nobody answers its actions."""
+    """One rule, whose file is edited as it runs. Its actions get no outcome."""
 
     def __init__(self, toleration: float, recovery: float = 0) -> None:
         self.store = GroupStore(self._routing(toleration, recovery))
@@ -30,7 +30,7 @@ class Edited:
         return Routing.of(rule_set(rule))
 
     def edit(self, second: float, toleration: float, recovery: float = 0) -> None:
-        groups = [load(dump(group)) for group in self.store.groups.values()]
+        groups = [load_group(dump_group(group)) for group in self.store.groups.values()]
         self.store = GroupStore(self._routing(toleration, recovery), groups)
         self.store.reconsider(at(second))
         self.until(second)
@@ -45,7 +45,7 @@ class Edited:
             self._note((alarm - at(0)).total_seconds(), self.store.fire_due(alarm))
 
     def wanted(self, second: float, number: int = 1) -> bool | None:
-        """What an executor hears that asks whether this action is still to be carried out."""
+        """Answer to an executor that asks whether this action is still wanted."""
         return self.store.confirm("web", OBJECT, f"web/{OBJECT}/{number}", at(second), at(second)).wanted
 
     def _applied(self, second: float, fact: Fact) -> Sequence[Decision]:

@@ -1,6 +1,7 @@
 """A rule on an error ratio, with requests that follow the weights, on virtual time.
 
-What is known of a service is counted from the requests that it got: without any the ratio is 0/0, and nobody knows.
+What is known of a service is counted from the requests that it got: without any the ratio is 0/0, and health is
+Unknown.
 """
 
 from __future__ import annotations
@@ -11,14 +12,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from bus.messages import SetWeights
 from rules.engine.groups import GroupStore
 from rules.engine.routing import Routing
-from rules.loader import load
+from rules.loader import load_rules
 from rules.rehearsal.simulation import Simulator, assumed_routes, at
+from tests.examples import many
 from tests.unit.rules.builders import failover, rule_file, seen
 
 PER_SECOND, SCRAPE, EVALUATION, RANGE, BAD = 20, 5, 10, 30, 0.1
@@ -36,7 +38,7 @@ class Service:
     scraped: deque[tuple[int, int, int]] = field(default_factory=lambda: deque(maxlen=RANGE // SCRAPE + 1))
 
     def status(self, now: int) -> str:
-        """What `rate(errors[30s]) / rate(requests[30s]) > 0.1` says."""
+        """Health by `rate(errors[30s]) / rate(requests[30s]) > 0.1`."""
         inside = [sample for sample in self.scraped if sample[0] > now - RANGE]
         served = inside[-1][1] - inside[0][1] if len(inside) > 1 else 0
         if not served:
@@ -61,7 +63,7 @@ class World:
 
     def play(self, *faults: tuple[int, int, float], until: int) -> World:
         """Live through faults of the primary: from, to, and the share of requests that fail."""
-        routing = Routing.of(load([("rules.yaml", self._rules())]))
+        routing = Routing.of(load_rules([("rules.yaml", self._rules())]))
         player, dice = Simulator(GroupStore(routing), outcomes=True), random.Random(self.seed)
         self._keep(player.take([*assumed_routes(routing.rules.values(), [], 0)], at(0)))
         for now in range(until):
@@ -122,13 +124,13 @@ def test_a_fault_of_30_percent_for_ten_minutes_makes_at_most_seven_writes_and_fa
     assert world.share_failed <= 0.02
 
 
-def test_without_the_way_back_by_trial_the_same_fault_keeps_the_traffic_away_for_ever() -> None:
-    """What a trial is there for: nobody knows how a primary without requests is."""
+def test_without_the_way_back_by_trial_the_same_fault_keeps_the_traffic_away_without_end() -> None:
+    """Reason for a trial: the health of a primary without requests is not known."""
     world = World(way_back={"mode": "Automatic"}).play((FAULT_BEGINS, FAULT_BEGINS + 60, 0.3), until=2000)
     assert world.causes == ["PrimaryUnhealthy"]
 
 
-@settings(deadline=None, max_examples=25)
+@many(25)
 @given(st.integers(0, 1000), st.integers(30, 900), st.sampled_from([0.3, 0.5, 1.0]))
 def test_after_healing_it_is_back_within_the_wait_a_trial_the_range_and_two_evaluations(
     seed: int, lasts: int, share: float
@@ -139,7 +141,7 @@ def test_after_healing_it_is_back_within_the_wait_a_trial_the_range_and_two_eval
     assert world.causes[0] == "PrimaryUnhealthy"
     when, because, weights = world.writes[-1]
     assert (because, weights) == ("PrimaryHealthy", {PRIMARY: 1, "b": 0})
-    # A trial that was running when it healed has met the fault, and fails: one wait more stands after it.
+    # A trial that was running when it healed has met the fault, and fails: one more wait follows it.
     tried = [begun for begun, cause, _ in world.writes if cause == "Trial" and begun <= healed]
     begins = max(
         [healed, *(at_ for at_, cause, _ in world.writes if cause == "TrialFailed" and at_ > healed and tried)]

@@ -35,7 +35,7 @@ def rule(**keys: Any) -> dict[str, Any]:
 
 
 def look(service: str, status: str, moment: float, since: float, *, heard: float | None = None, **more: Any) -> Event:
-    """What a source that can be asked saw at a moment, and since when without a break."""
+    """Observation by a source that can be asked, and since when without a break."""
     more = {"signal": "probe", "source": "probe", **more}
     return seen(service, status, at=moment, heard=heard, since=at(since), **more)
 
@@ -103,7 +103,7 @@ def test_a_failure_that_began_unheard_is_dated_by_the_source_that_saw_it() -> No
 
 
 def test_the_first_look_of_a_source_proves_nothing_about_the_time_before() -> None:
-    """All reactors were away from 8 to 30: what was between nobody saw."""
+    """All reactors were away from 8 to 30: no process saw what was in between."""
     first = [look("a", "Unhealthy", 30, 30), look("b", "Healthy", 30, 30)]
     assert moves(rule(), *STANDS, BAD, *first, look("b", "Healthy", 41, 30)) == []
     later = [look("a", "Unhealthy", 41, 30), look("b", "Healthy", 41, 30)]
@@ -155,8 +155,8 @@ def test_a_failure_that_begins_again_does_not_end_a_window_that_only_a_signal_th
 
 
 @pytest.mark.parametrize("signals", [("probe", "ready"), ("ready", "probe")])
-def test_an_act_that_is_still_to_come_goes_by_the_signal_that_saw_the_failure_first(signals: tuple[str, str]) -> None:
-    """Taken as bad at 10, with nowhere to go. Unseen from 12 to 20; one sees it bad from 20 on, the other from 25."""
+def test_an_act_that_is_still_to_come_follows_the_signal_that_saw_the_failure_first(signals: tuple[str, str]) -> None:
+    """Considered unhealthy at 10, without a target. Unseen 12 to 20; one sees it bad from 20, the other from 25."""
     early, late = signals
     nowhere = [route(HOME), look("b", "Unhealthy", 0, 0)]
     nowhere += [look("a", "Unhealthy", 11, 0, signal=name, source=name) for name in signals]
@@ -208,8 +208,8 @@ def test_what_a_stranger_said_proves_until_it_is_stale_or_as_long_as_it_says() -
     ]
 
 
-def test_a_stranger_that_says_since_when_takes_back_what_it_vouched_for_before() -> None:
-    """It flapped: at 6 the stranger vouched for two seconds, it was well from 6.2 on, and bad again from 7.5 on."""
+def test_a_stranger_that_says_since_when_takes_back_what_it_confirmed_before() -> None:
+    """It flapped: at 6 the other source confirmed two seconds, it was well from 6.2 on, and bad again from 7.5 on."""
     flap = [unhealthy("a", at=moment, since=at(5), valid_seconds=2) for moment in (5, 6)]
     again = [unhealthy("a", at=7.9, since=at(7.5), valid_seconds=20)]
     assert moves(rule(), route(HOME), healthy("b", at=0), healthy("a", at=0), *flap, *again) == [(17.5, AWAY)]
@@ -260,7 +260,7 @@ def test_a_window_that_lacks_a_look_asks_for_it_of_all_who_may_be_needed_and_aga
     decision = decide(given, group, [], at(15))
     asked = [(lack.source, lack.target, lack.since) for lack in decision.lacks]
     assert asked == [("probe", "service/east/shop/a", at(15)), ("probe", "service/east/shop/b", at(15))]
-    assert decision.next_deadline == at(16)
+    assert decision.group.next_deadline == at(16)
     assert decide(given, decision.group, [], at(16)).lacks == decision.lacks
 
 
@@ -274,7 +274,7 @@ def test_a_recovery_needs_a_look_from_its_end_of_each_signal_that_had_failed() -
     assert moves(rule(), *STANDS, *other, *away, back, look("a", "Healthy", 71, 50)) == [(15, AWAY), (71, HOME)]
 
 
-def test_a_recovery_that_nobody_watched_begins_again_with_the_first_look() -> None:
+def test_a_recovery_that_was_not_watched_begins_again_with_the_first_look() -> None:
     away = [BAD, look("a", "Unhealthy", 15, 5), look("b", "Healthy", 15, 0)]
     first = [look("a", "Healthy", 50, 50), look("a", "Healthy", 80, 80)]
     assert moves(rule(), *STANDS, *away, *first, look("a", "Healthy", 99, 80)) == [(15, AWAY)]
@@ -299,7 +299,7 @@ def test_traffic_comes_home_also_from_a_secondary_that_was_down_and_is_healthy_n
     assert moves(rule(), *away, *secondary, *back) == [(15, AWAY), (45, HOME)]
 
 
-def test_that_nobody_can_tell_how_it_is_proves_no_failure() -> None:
+def test_an_unknown_health_proves_no_failure() -> None:
     both = (*STANDS, BAD, look("b", "Unhealthy", 5, 5), look("a", "Unhealthy", 15, 5), look("b", "Unhealthy", 15, 5))
     unsure = (look("a", "Unknown", 16, 16), look("b", "Healthy", 17, 17), look("a", "Unknown", 18, 16))
     assert moves(rule(), *both, *unsure) == []
@@ -307,13 +307,13 @@ def test_that_nobody_can_tell_how_it_is_proves_no_failure() -> None:
 
 
 def test_half_of_what_one_look_said_moves_nothing() -> None:
-    """C6: all were down, and both are back in one moment; the secondary is heard of first."""
+    """C6: all were down, and both are back in one moment; the secondary's observation comes first."""
     down = [route(HOME), look("a", "Healthy", 0, 0), look("b", "Unhealthy", 0, 0), BAD, look("a", "Unhealthy", 16, 5)]
     back = [look("b", "Healthy", 40, 40, heard=40.1), look("a", "Healthy", 40, 40, heard=40.2)]
     assert moves(rule(recoverySeconds=0), *down, *back) == []
 
 
-def test_weights_that_somebody_else_wrote_while_failed_over_are_put_right_without_a_look() -> None:
+def test_weights_that_another_writer_set_while_failed_over_are_put_right_without_a_look() -> None:
     away = [BAD, look("a", "Unhealthy", 15, 5), look("b", "Healthy", 15, 0)]
     drift = route({"a": 1, "b": 0}, at=25)
     assert moves(rule(), *STANDS, *away, look("a", "Healthy", 20, 20), drift, until=30) == [(15, AWAY), (25, AWAY)]
@@ -325,7 +325,7 @@ DEAD = (route(HOME), look("a", "Healthy", 0, 0, stale=20), look("b", "Healthy", 
 
 
 def silence(reader: Reader, *moments: float) -> list[tuple[float, Decision]]:
-    """What is decided at these moments by a rule that takes Unknown as bad, where the primary's source is dead."""
+    """Decisions at these moments by a rule that takes Unknown as bad, where the primary's source is dead."""
     given = the_rule(backends=backends("a", "b"), tolerationSeconds=T, treatUnknownAs="Unhealthy")
     group, out = Group("web", OBJECT, TrafficState()), []
     group = decide(given, group, [fact for _, fact in DEAD], at(0), reader=reader).group
@@ -354,7 +354,7 @@ def test_who_has_only_just_begun_to_listen_asks_first() -> None:
     assert acted(silence(Reader(at(40)), *range(40, 70))) == 55
 
 
-def test_silence_that_is_broken_by_an_outage_of_the_bus_is_counted_anew() -> None:
+def test_silence_that_is_broken_by_an_outage_of_the_bus_is_counted_from_the_start() -> None:
     given = the_rule(backends=backends("a", "b"), tolerationSeconds=T, treatUnknownAs="Unhealthy")
     before = silence(Reader(at(-100)), *range(20, 33))[-1][1].group
     _, well = look("b", "Healthy", 60, 0, stale=900)
@@ -450,7 +450,7 @@ def overflowing() -> dict[str, Any]:
     return rule(overflow={}, failback={"backoff": {"factor": 1}})
 
 
-def test_overflow_begins_anew_where_the_primary_failed_again_unheard() -> None:
+def test_overflow_begins_again_where_the_primary_failed_again_unheard() -> None:
     again = [look("a", "Unhealthy", 30, 25), look("b", "Healthy", 30, 0)]
     late = [look("a", "Unhealthy", 36, 25), look("b", "Healthy", 36, 0)]
     assert moves(overflowing(), *STANDS, BAD, *again) == []
@@ -470,12 +470,12 @@ def test_overflow_gives_nothing_back_to_a_primary_that_failed_again_unheard() ->
     assert moves(overflowing(), *STANDS, *gone, *again, *late) == [(15.1, FULL_AWAY), (96, FULL_HOME)]
 
 
-def test_overflow_does_not_begin_anew_where_the_one_that_gets_more_was_not_seen() -> None:
+def test_overflow_does_not_begin_again_where_the_one_that_gets_more_was_not_seen() -> None:
     after = [look("a", "Unhealthy", 30, 5), look("b", "Healthy", 30, 25)]
     assert moves(overflowing(), *STANDS, BAD, *after) == [(30, FULL_AWAY)]
 
 
-def test_overflow_begins_anew_after_a_time_in_which_the_primary_was_unknown() -> None:
+def test_overflow_begins_again_after_a_time_in_which_the_primary_was_unknown() -> None:
     silent = look("a", "Unhealthy", 5, 5, stale=8)
     again = [look("a", "Unhealthy", 30, 30), look("b", "Healthy", 30, 0)]
     late = [look("a", "Unhealthy", 41, 30), look("b", "Healthy", 41, 0)]
@@ -483,7 +483,7 @@ def test_overflow_begins_anew_after_a_time_in_which_the_primary_was_unknown() ->
     assert moves(overflowing(), *STANDS, silent, *again, *late) == [(41, FULL_AWAY)]
 
 
-def test_overflow_begins_anew_where_no_signal_has_seen_the_primary_bad_all_the_time() -> None:
+def test_overflow_begins_again_where_no_signal_has_seen_the_primary_bad_all_the_time() -> None:
     """The first signal says nothing after 8; the second one sees it well from 9 to 14, and then bad."""
     second = [
         look("a", status, moment, since, signal="other", source="other")

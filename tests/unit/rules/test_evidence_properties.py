@@ -1,7 +1,7 @@
 """Against a model of a perfect reactor: outages of the bus and of the sources, with whatever happens inside them.
 
 Time goes in steps of one second. A source that is alive looks in each of them, tells what has changed, and answers
-requests; while the bus is away it goes on looking, and tells its last word when it is back; one that starts anew knows
+requests; while the bus is away it goes on looking, and tells its last word when it is back; one that restarts knows
 only what it has seen since. No weight may move but by what is so at that moment, and has been for its whole window.
 """
 
@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from bus.messages import Fact, Health, Observation, Outcome, SetWeights
@@ -19,6 +19,7 @@ from rules.engine.decide import Decision
 from rules.engine.groups import GroupStore
 from rules.engine.routing import Routing
 from rules.rehearsal.simulation import at
+from tests.examples import many
 from tests.unit.rules.builders import backends, failover, route, rule_set, target
 
 T, R, STEPS, CALM = 6, 4, 60, 40
@@ -34,7 +35,7 @@ def spells(least: int, most: int) -> st.SearchStrategy[Spans]:
 
 
 def inside(spans: Spans, now: int, *, lasting: bool = False) -> bool:
-    """Whether it is in one of them. From the step STEPS on all is calm, but for what is `lasting`."""
+    """True if `now` is in one of the spans. From the step STEPS on all is calm, but for a `lasting` span."""
     return (now < STEPS or lasting) and any(begin <= now < begin + length for begin, length in spans)
 
 
@@ -75,7 +76,7 @@ class Source:
         return [word]
 
     def been(self, now: int, *, down: bool, length: int) -> bool:
-        """Whether it has been so for so many seconds up to now."""
+        """True if it has been down, or up, for this many seconds up to now."""
         return now >= length and all(self.is_down(then) is down for then in range(now - length, now + 1))
 
     def is_down(self, now: int) -> bool:
@@ -110,7 +111,7 @@ class World:
         for decision in decisions:
             for lack in decision.lacks:
                 source = next((one for one in self.sources if one.name == lack.source), None)
-                if source is None:  # it is still to come: there is nobody to ask
+                if source is None:  # it is still to come: there is no source to ask
                     continue
                 source.asked = max(source.asked or 0, int((lack.since - at(0)).total_seconds()))
             for action in decision.actions:
@@ -145,7 +146,7 @@ def play(down_a: Spans, down_b: Spans, dead_a: Spans, dead_b: Spans, bus: Spans)
 outages = given(spells(1, 30), spells(1, 15), spells(1, 15), spells(1, 10), spells(1, 20))
 
 
-@settings(max_examples=300)
+@many(300)
 @outages
 def test_nothing_moves_but_by_what_is_so_now_and_was_for_its_whole_window(
     down_a: Spans, down_b: Spans, dead_a: Spans, dead_b: Spans, bus: Spans
@@ -153,7 +154,7 @@ def test_nothing_moves_but_by_what_is_so_now_and_was_for_its_whole_window(
     assert play(down_a, down_b, dead_a, dead_b, bus).weights == HOME, "all is well for long, and traffic is away"
 
 
-@settings(max_examples=300)
+@many(300)
 @given(st.integers(1, STEPS), spells(1, 15), spells(1, 15), spells(1, 10), spells(1, 20))
 def test_what_stays_down_is_left_when_all_is_heard_again(
     begin: int, down_b: Spans, dead_a: Spans, dead_b: Spans, bus: Spans
@@ -164,7 +165,7 @@ def test_what_stays_down_is_left_when_all_is_heard_again(
     assert world.weights == AWAY
 
 
-@settings(max_examples=300)
+@many(300)
 @example([(3, 5), (12, 10)], [], [(6, 20)], [], [], [])
 @example([(3, 1), (32, 1)], [], [(4, 7)], [(3, 8), (17, 15)], [], [(11, 20)])
 @example([(3, 21), (34, 1)], [], [], [(19, 15)], [(23, 10)], [(4, 19)])

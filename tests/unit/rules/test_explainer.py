@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bus.messages import Observation, Outcome
-from rules.loader import load
+from rules.loader import load_rules
 from rules.rehearsal.basis import line
 from rules.rehearsal.causal_chain import chain
 from rules.rehearsal.reach import lines as told
@@ -74,7 +74,7 @@ def test_an_act_shows_that_the_present_contradicted_it_before() -> None:
     assert any("held HealthyNow: service/east/shop/a is Healthy since" in one for one in found.guards)
 
 
-def test_an_act_that_nobody_asked_for_has_no_chain() -> None:
+def test_an_act_that_was_not_asked_for_has_no_chain() -> None:
     assert chain("web/nothing/9", kept(rule_set(failover()), [*STORY]), [], []) is None
 
 
@@ -84,7 +84,7 @@ def test_an_alert_is_told_what_it_reaches_and_what_not_and_why() -> None:
         "target": "service/{cluster}/shop/a",
     }  # fmt: skip
     other = {**am, "name": "tickets", "matchers": 'severity=~"ticket|info"'}
-    rules = load([("r.yaml", rule_file(
+    rules = load_rules([("r.yaml", rule_file(
         failover(backends=[{"service": "a"}, {"service": "b"}], tolerationSeconds=30), notification(signals=["other"]),
         failover(name="west", route={"cluster": "west", "kind": "TrafficSplit", "namespace": "x", "name": "y"},
                  backends=[{"service": "a"}, {"service": "b"}]),

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from rules.loader import load
+from rules.loader import load_rules
 from rules.rehearsal import history
 from rules.rehearsal.simulator import simulate
 from rules.rehearsal.testing import tester
@@ -70,7 +70,7 @@ def test_as_a_rule_test_each_route_goes_to_its_own_other_and_comes_back(kind: st
     inventory = [{"route": listed(kind, number)} for number in range(ROUTES)]
     case = {"name": "a fleet", "intervalSeconds": 5, "inventory": inventory, "inputs": inputs, "expect": expect}
     suite = {"apiVersion": "reactor/v1", "ruleFiles": ["fleet.yaml"], "tests": [case]}
-    results = list(tester.run(tester.load(json.dumps(suite), "fleet_test.yaml", lambda _: rule_text(kind))))
+    results = list(tester.run(tester.load_suite(json.dumps(suite), "fleet_test.yaml", lambda _: rule_text(kind))))
     assert [(one.name, one.passed) for one in results] == [("a fleet", True)], results
 
 
@@ -84,10 +84,13 @@ def test_as_a_simulation_all_of_them_move_at_once_and_the_same_each_time(kind: s
     ]
     events += [{"at": 5, "observe": {"target": targets(one)[0], "status": "Unhealthy"}} for one in range(ROUTES)]
     text = "\n".join(json.dumps(event) for event in events)
-    rules = load([("fleet.yaml", rule_text(kind))]).rules
+    rules = load_rules([("fleet.yaml", rule_text(kind))]).rules
 
     def played() -> list[dict[str, Any]]:
-        return [json.loads(line) for line in simulate(rules, history.read(text.split("\n"), "fleet.jsonl"), until=60)]
+        return [
+            json.loads(line)
+            for line in simulate(rules, history.load_history(text.split("\n"), "fleet.jsonl").events, until=60)
+        ]
 
     first = played()
     wanted = {key: one for number in range(ROUTES) for key, one in [keyed(moved(kind, number, at=15, away=True))]}

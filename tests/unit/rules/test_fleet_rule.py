@@ -1,4 +1,4 @@
-"""One rule for a fleet: names of the route stand in its backends."""
+"""One rule for a fleet: its backends contain names of the route."""
 
 from __future__ import annotations
 

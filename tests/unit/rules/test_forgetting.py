@@ -1,4 +1,4 @@
-"""What is gone is forgotten: signals whose source is no more, and members of a pattern that exist no longer."""
+"""Forgetting of signals whose source is no more, and of members of a pattern that exist no longer."""
 
 from __future__ import annotations
 
@@ -13,15 +13,16 @@ from rules.core.group import Group, Member, Signal
 from rules.engine.deadlines import deadline
 from rules.engine.debounce import advance, heard
 from rules.engine.decide import decide
-from rules.engine.group_codec import dump, load
+from rules.engine.group_codec import dump_group, load_group
 from rules.engine.signals import combined
-from rules.kinds.quorum.kind import QuorumRule
+from rules.kinds.quorum.model import QuorumRule
+from rules.kinds.zone.model import ZoneIsolation
 from rules.limits.limiter import LimiterRule, peer_health
 from rules.rehearsal.simulation import at, second
 from rules.rulefile.guards import Guards
-from rules.rulefile.isolation import ZoneIsolation
 from rules.rulefile.model import Rule
 from rules.rulefile.sources import Quorum
+from tests.examples import many
 from tests.unit.rules.builders import the_rule
 
 HOUR, DAY = 3600, 86_400
@@ -78,7 +79,7 @@ def test_a_signal_that_proves_the_return_of_a_zone_is_never_forgotten() -> None:
     assert advance(member, rule, at(2 * HOUR)).status is Health.UNKNOWN
 
 
-def test_silence_is_no_recovery_of_a_target_that_is_taken_as_bad() -> None:
+def test_silence_is_no_recovery_of_a_target_that_is_considered_unhealthy() -> None:
     rule = the_rule()
     member = spoken(renamed(first="Unhealthy"), "new", 60, STALE + DAY)
     assert (member.settled, member.status) == (False, Health.UNKNOWN)
@@ -152,7 +153,7 @@ def lived(rule: LimiterRule | QuorumRule, names: str, begin: int, end: int, grou
     group = group or new_group(rule, "*")
     for when in range(begin, end, 60):
         while group.next_deadline is not None and group.next_deadline < at(when):
-            group = load(dump(decide(rule, group, (), group.next_deadline).group))
+            group = load_group(dump_group(decide(rule, group, (), group.next_deadline).group))
         group = decide(rule, group, [seen(f"cluster/{name}", when) for name in names], at(when)).group
     return group
 
@@ -191,7 +192,7 @@ def test_sources_that_are_all_away_empty_no_census() -> None:
     assert (peer_health(DESK, group).total, peer_health(DESK, group).bad) == (4, 0)
 
 
-def test_a_cluster_that_the_inventory_lists_is_bad_while_nobody_knows_how_it_is() -> None:
+def test_a_cluster_that_the_inventory_lists_is_bad_while_its_health_is_unknown() -> None:
     group = lived(DESK, "ab", 0, 60)
     group = decide(DESK, group, [Cluster(name="b", observed_at=at(60))], at(60)).group
     group = lived(DESK, "a", 60, DAY + HOUR, group)
@@ -215,9 +216,9 @@ def test_a_quorum_forgets_members_that_are_gone() -> None:
     ),
     st.lists(st.integers(0, 3000), max_size=15),
 )
-@settings(max_examples=100)
+@many(100)
 def test_members_that_are_not_looked_at_have_not_changed(words: Any, looks: list[int]) -> None:
-    """A quorum looks only at whom it has just heard of, until somebody else's moment comes."""
+    """A quorum looks only at the member of the newest observation, until another member's deadline comes."""
 
     def said(extra: list[int]) -> list[Any]:
         group, now, out = new_group(QUORUM, "*"), 0, list[Any]()

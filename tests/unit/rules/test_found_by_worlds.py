@@ -8,7 +8,7 @@ import pytest
 
 from bus.messages import Cluster, Hold, Mode, Outcome, Place, Workload, WorkloadCopy, ZoneStep
 from rules.core.group import Group, OutboxEntry
-from rules.engine.group_codec import dump, load
+from rules.engine.group_codec import dump_group, load_group
 from rules.kinds.zone.plan import settings_for
 from rules.kinds.zone.state import ZoneState
 from rules.rehearsal.simulation import Emitted, at
@@ -29,7 +29,7 @@ from tests.unit.rules.builders import (
 TWO = [{"service": "a"}, {"service": "b"}]
 
 
-def test_a_primary_whose_weight_somebody_took_is_not_given_it_back_while_it_is_unwell() -> None:
+def test_a_primary_whose_weight_another_writer_took_is_not_given_it_back_while_it_is_unwell() -> None:
     rule = failover(backends=TWO, tolerationSeconds=30)
     history = [
         route({"a": 1, "b": 0}), healthy("a", at=0), healthy("b", at=0),
@@ -166,6 +166,10 @@ def test_a_step_of_a_zone_that_is_on_its_way_is_the_same_after_a_restart() -> No
             decided_at=at(0), cluster="prod", zone="a", carrier="Kubernetes", phase="Failover", status="Pending",
             step=step, settings=settings,
         )  # fmt: skip
-        again = load(dump(Group("zones", "prod", ZoneState(), outbox=(OutboxEntry(action, at(1)),)))).outbox[0].action
+        again = (
+            load_group(dump_group(Group("zones", "prod", ZoneState(), outbox=(OutboxEntry(action, at(1)),))))
+            .outbox[0]
+            .action
+        )
         assert isinstance(again, ZoneStep)
         assert again.settings == settings

@@ -1,4 +1,4 @@
-"""What a rule test is given and what the bus says have the same keys, but for those that no person writes."""
+"""Inputs of a rule test and messages of the bus have the same keys, but for those that no person writes."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from bus.messages import SetWeights
-from rules.engine.group_codec import dump, load
+from rules.engine.group_codec import dump_group, load_group
 from rules.rehearsal.simulation import at
 from rules.rulefile.model import STEPS_MAX
 from tests.unit.rules.builders import (
@@ -61,7 +61,7 @@ def test_after_a_failure_on_the_way_the_return_begins_with_the_first_step() -> N
     assert moves(gradual(failback=once), *FAILED, *again)[4:] == [(210, TEN), (270, FIFTY), (390, HOME)]
 
 
-def test_whoever_fails_on_the_way_waits_longer() -> None:
+def test_a_backend_that_fails_on_the_way_waits_longer() -> None:
     again = [healthy("a", at=20), unhealthy("a", at=100), healthy("a", at=200)]
     assert moves(gradual(), *FAILED, *again)[4:] == [(220, TEN), (280, FIFTY), (400, HOME)]
 
@@ -79,7 +79,7 @@ def test_the_next_step_waits_while_the_primary_is_unknown() -> None:
     assert moves(gradual(), *FAILED, *gap) == [(5, AWAY), (30, TEN), (150, FIFTY), (270, HOME)]
 
 
-def test_secondaries_that_change_on_the_way_share_the_rest_and_the_pause_begins_anew() -> None:
+def test_secondaries_that_change_on_the_way_share_the_rest_and_the_pause_restarts() -> None:
     change = [healthy("a", at=20), unhealthy("b", at=50)]
     assert moves(gradual(), *FAILED, *change) == [
         (5, AWAY), (30, TEN), (50, {"a": 10, "b": 0, "c": 90}), (110, {"a": 50, "b": 0, "c": 50}), (230, HOME),
@@ -98,7 +98,7 @@ def test_a_step_is_kept_for_its_pause_from_when_it_was_carried_out() -> None:
     assert moves(gradual(), *FAILED, *late, until=150, outcomes=False) == [(5, AWAY), (30, TEN), (104, FIFTY)]
 
 
-def test_a_step_that_is_not_carried_out_is_not_passed_over() -> None:
+def test_a_step_that_is_not_carried_out_is_not_skipped() -> None:
     late = [healthy("a", at=20), outcome(f"web/{OBJECT}/1", "Done", at=6)]
     assert moves(gradual(), *FAILED, *late, until=900, outcomes=False) == [(5, AWAY), (30, TEN)]
 
@@ -109,7 +109,7 @@ def test_a_restart_in_the_middle_of_a_return_forgets_no_step() -> None:
     group = step(rule, first.group, 6, outcome(first.actions[0].id, "Done", at=6)).group
     tenth = step(rule, step(rule, group, 20, healthy("a", at=20)).group, 30)
     group = step(rule, tenth.group, 31, outcome(tenth.actions[0].id, "Done", at=31)).group
-    again = load(dump(group))
+    again = load_group(dump_group(group))
     assert again == group
     assert again.next_deadline == at(91)
     fifty = step(rule, again, 91)

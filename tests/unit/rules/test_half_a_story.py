@@ -1,4 +1,4 @@
-"""What is only taken note of moves nothing, and loses nothing."""
+"""Facts that are only noted move nothing, and lose nothing."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_taking_note_first_and_deciding_then_is_deciding(rule: Rule, history: li
         at_once, acts = _told(rule, at_once, (fact,), now)
         first = decide(rule, noted, (fact,), at(now), known=False)
         assert (first.actions, first.held, first.group.outbox) == ((), None, noted.outbox)
-        assert first.next_deadline == at(now), "it is decided as soon as all is known"
+        assert first.group.next_deadline == at(now), "it is decided as soon as all is known"
         noted, later = _told(rule, first.group, (), now)
         assert (noted, later) == (at_once, acts)
 

@@ -1,4 +1,4 @@
-"""What was said of a target is kept for groups that may come to listen to it, and for nobody else: 1.5 kB a target."""
+"""Observations are kept for groups that may come to subscribe to their target, and for no other: 1.5 kB a target."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ MOVES = """
 
 @pytest.mark.parametrize(("rules", "kept"), [(TELLS, False), (TELLS + MOVES, True)], ids=["nobody asks", "routes may"])
 def test_what_was_heard_is_kept_where_a_group_may_still_ask_for_it(rules: str, kept: bool) -> None:
-    routing = Routing.of(loader.load([("rules.yaml", f"apiVersion: reactor/v1\nrules:{rules}")]))
+    routing = Routing.of(loader.load_rules([("rules.yaml", f"apiVersion: reactor/v1\nrules:{rules}")]))
     groups = GroupStore(routing)
     said = Observation(target="custom/a", status=Health.UNHEALTHY, signal="probe", observed_at=NOW)
     seen = weakref.ref(said)

@@ -22,15 +22,15 @@ def lines(*events: dict[str, Any]) -> list[str]:
 
 def wrong(*text: str) -> str:
     with pytest.raises(InvalidHistory) as caught:
-        history.read(text, "h.jsonl")
+        history.load_history(text, "h.jsonl")
     return str(caught.value)
 
 
-def test_events_are_sorted_by_time_and_of_one_instant_as_they_stand() -> None:
-    read = history.read(
+def test_events_are_sorted_by_time_and_of_one_instant_as_they_are_written() -> None:
+    read = history.load_history(
         lines({"at": 5, "observe": SEEN}, {"at": 0, "observe": SEEN | {"signal": "x"}},
               {"at": 5, "observe": SEEN | {"signal": "y"}}), "h",
-    )  # fmt: skip
+    ).events  # fmt: skip
     assert [(at, getattr(fact, "signal", "")) for at, fact in read] == [(0, "x"), (5, "health"), (5, "y")]
 
 
@@ -46,7 +46,7 @@ def test_every_kind_of_event_of_the_contract_is_read() -> None:
         {"at": 9.5, "command": {"resume": {"rule": "*", "by": "ann"}}},
         {"at": 12, "outcome": {"action": "web/x/1", "status": "Done"}},
     )
-    assert [type(fact).__name__ for _, fact in history.read(events, "h")] == [
+    assert [type(fact).__name__ for _, fact in history.load_history(events, "h").events] == [
         "Observation", "Route", "Pause", "Resume", "Outcome",
     ]  # fmt: skip
 
@@ -88,18 +88,22 @@ def test_every_wrong_line_is_told_up_to_a_hundred() -> None:
 
 def test_a_text_may_hold_any_line_separator_but_the_newline() -> None:
     event = json.dumps({"at": 0, "observe": SEEN | {"detail": "a\u2028b\x85c"}}, ensure_ascii=False)
-    [(_, fact)] = history.read(history.lines_of(event + "\r\n"), "h")
+    [(_, fact)] = history.load_history(history.lines_of(event + "\r\n"), "h").events
     assert isinstance(fact, Observation)
     assert fact.detail == "a\u2028b\x85c"
 
 
 def printed(rules: Any, *events: dict[str, Any], until: float = 100, outcomes: bool = True) -> list[str]:
-    return list(simulate(rule_set(*rules).rules, history.read(lines(*events), "h"), until=until, outcomes=outcomes))
+    return list(
+        simulate(
+            rule_set(*rules).rules, history.load_history(lines(*events), "h").events, until=until, outcomes=outcomes
+        )
+    )
 
 
 def test_a_byte_order_mark_says_nothing() -> None:
     event = json.dumps({"at": 0, "observe": SEEN})
-    assert len(history.read(history.lines_of("\ufeff" + event), "h")) == 1
+    assert len(history.load_history(history.lines_of("\ufeff" + event), "h").events) == 1
 
 
 STORY = (
@@ -135,7 +139,7 @@ def test_a_dry_run_prints_the_very_lines_that_it_would_act_by() -> None:
     assert printed([WEB | {"mode": "DryRun"}], *STORY) == printed([WEB | {"mode": "Enforce"}], *STORY)
 
 
-def test_a_route_without_inventory_stands_in_its_healthy_state() -> None:
+def test_a_route_without_inventory_is_in_its_healthy_state() -> None:
     assert printed([WEB], {"at": 0, "observe": SEEN}) == []
 
 

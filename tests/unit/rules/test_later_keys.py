@@ -24,9 +24,10 @@ from rules.catalog import KINDS
 from rules.core.group import Group, Member, OutboxEntry, Paused, StoredAction
 from rules.core.later_keys import later_keys, shape_of, with_later
 from rules.core.values import replace
-from rules.engine.group_codec import dump, from_python, load, to_python, unpacked, without_gone
+from rules.engine.group_codec import dump_group, from_python, load_group, to_python, unpacked, without_gone
 from rules.engine.pauses import commanded, paused_by
 from rules.kinds.notification.state import NotificationState
+from tests.examples import many
 
 Place: TypeAlias = tuple[str | int, ...]
 STATES = {model.__name__: kind.state for model, kind in KINDS.items()}
@@ -124,11 +125,11 @@ def inner(value: Any, at: Place) -> Any:
 
 def marked(group: Group) -> tuple[Group, dict[Place, str]]:
     """The group as a later release has stored it, with a key of its own in each entry."""
-    stored = json.loads(unpacked(dump(group)))
+    stored = json.loads(unpacked(dump_group(group)))
     marks = {place: f"of {number}" for number, place in enumerate(entries(group))}
     for place, mark in marks.items():
         inner(stored, place)["later"] = mark
-    return load(json.dumps(stored).encode()), marks
+    return load_group(json.dumps(stored).encode()), marks
 
 
 def changed(draw: st.DrawFn, value: Any, was: Place, now: Place, moved: dict[Place, Place]) -> Any:
@@ -183,14 +184,14 @@ def keys(stored: Any, at: Place = ()) -> Iterator[tuple[Place, str]]:
 
 
 @pytest.mark.parametrize("kind", STATES)
-@settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large], deadline=None)
+@many(40, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(data=st.data())
 def test_a_key_of_a_later_release_stays_with_its_entry(kind: str, data: st.DataObject) -> None:
     group, after, wanted = data.draw(steps(STATES[kind]))
-    assert dict(keys(json.loads(unpacked(dump(after))))) == wanted
-    assert dump(without_gone(after)) == dump(after)
-    assert dict(keys(json.loads(unpacked(dump(load(dump(after))))))) == wanted
-    assert load(dump(group)) == group
+    assert dict(keys(json.loads(unpacked(dump_group(after))))) == wanted
+    assert dump_group(without_gone(after)) == dump_group(after)
+    assert dict(keys(json.loads(unpacked(dump_group(load_group(dump_group(after))))))) == wanted
+    assert load_group(dump_group(group)) == group
 
 
 @pytest.mark.parametrize("kind", STATES)
@@ -254,9 +255,9 @@ def test_a_pause_that_becomes_the_one_that_holds_takes_its_keys_along() -> None:
     long = Paused("ann", "work", AT, None, "*")
     short = Paused("bob", "look", AT, AT.replace(hour=1), "on*")
     group, marks = marked(paused_by(a_group(), [long, short]))
-    assert dict(keys(json.loads(unpacked(dump(group))))) == marks
+    assert dict(keys(json.loads(unpacked(dump_group(group))))) == marks
     after = paused_by(group, [short])
-    assert dict(keys(json.loads(unpacked(dump(after)))))[("paused",)] == marks["also_paused", 0]
+    assert dict(keys(json.loads(unpacked(dump_group(after)))))[("paused",)] == marks["also_paused", 0]
 
 
 def test_a_pause_that_replaces_another_has_none_of_its_keys() -> None:
@@ -265,14 +266,14 @@ def test_a_pause_that_replaces_another_has_none_of_its_keys() -> None:
     after = commanded(group, later)
     assert after.paused is not None
     assert after.paused.by == "bob"
-    assert ("paused",) not in dict(keys(json.loads(unpacked(dump(after)))))
+    assert ("paused",) not in dict(keys(json.loads(unpacked(dump_group(after)))))
 
 
 def test_an_entry_that_comes_under_the_name_of_one_that_went_has_none_of_its_keys() -> None:
     member = Member(Health.HEALTHY, AT)
     group, _ = marked(a_group(members={"custom/a": member, "custom/b": member}))
     gone = without_gone(replace(group, members={"custom/b": member}))
-    back = dump(replace(gone, members={"custom/a": member, "custom/b": member}))
+    back = dump_group(replace(gone, members={"custom/a": member, "custom/b": member}))
     assert [place for place, _ in keys(json.loads(unpacked(back))) if place[:1] == ("members",)] == [
         ("members", "custom/b")
     ]
@@ -282,4 +283,4 @@ def test_an_action_that_is_tried_again_keeps_its_keys_when_others_are_done() -> 
     first, second = (OutboxEntry(ACTIONS[0].model_copy(update={"id": name}), AT) for name in ("a/1", "a/2"))
     group, marks = marked(a_group(outbox=(first, second)))
     after = replace(group, outbox=(replace(second, tries=2),))
-    assert dict(keys(json.loads(unpacked(dump(after)))))["outbox", 0] == marks["outbox", 1]
+    assert dict(keys(json.loads(unpacked(dump_group(after)))))["outbox", 0] == marks["outbox", 1]

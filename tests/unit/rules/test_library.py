@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 import rules
-from rules.loader import examine, load
+from rules.kinds.notification.model import Notification
+from rules.loader import examine, load_rules
 from rules.rehearsal.testing import tester
-from rules.rulefile.model import Notification
 
 LIBRARY = Path(rules.__file__).parent / "library"
 FILES = sorted(file for file in LIBRARY.glob("*.yaml") if not file.stem.endswith("_test"))
@@ -32,7 +32,7 @@ def test_a_library_file_is_read_without_a_word(path: Path) -> None:
 @pytest.mark.parametrize("path", FILES, ids=name)
 def test_a_library_file_proves_what_it_promises(path: Path) -> None:
     beside = path.with_name(f"{path.stem}_test.yaml")
-    suite = tester.load(beside.read_text(), str(beside), lambda file: Path(file).read_text())
+    suite = tester.load_suite(beside.read_text(), str(beside), lambda file: Path(file).read_text())
     assert suite.warnings == ()
     results = list(tester.run(suite))
     assert len(results) >= 2
@@ -41,7 +41,7 @@ def test_a_library_file_proves_what_it_promises(path: Path) -> None:
 
 @pytest.mark.parametrize("path", FILES, ids=name)
 def test_a_library_rule_that_acts_starts_as_a_dry_run(path: Path) -> None:
-    for rule in load([(path.name, path.read_text())]).rules:
+    for rule in load_rules([(path.name, path.read_text())]).rules:
         assert isinstance(rule, Notification) or rule.mode == "DryRun"
 
 

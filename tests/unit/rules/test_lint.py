@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 import rules
 from rules.core.errors import Problem
-from rules.loader import examine, load
-from rules.rulefile.lint.hints import HINTS
+from rules.lint.hints import HINTS
+from rules.loader import examine, load_rules
 from rules.rulefile.overlap import could_select_both, may_overlap
 from rules.rulefile.selectors import matches as selects
 from rules.rulefile.selectors import parsed
@@ -83,7 +83,7 @@ def test_the_library_gets_no_hint_when_all_of_it_is_used_together() -> None:
 
 def test_hints_are_no_business_of_who_runs_the_rules() -> None:
     text = json.dumps({"apiVersion": "reactor/v1", "rules": [failover()]})
-    assert load([("f.yaml", text)]).warnings == ()
+    assert load_rules([("f.yaml", text)]).warnings == ()
 
 
 def test_a_rule_that_is_off_gets_no_hint() -> None:
@@ -104,7 +104,7 @@ def test_a_rule_that_goes_back_at_once_will_flap() -> None:
     assert said(taint) == [("no-recovery", "rules[0]")]
 
 
-def test_whoever_writes_that_it_goes_back_at_once_means_it() -> None:
+def test_a_person_who_writes_that_it_goes_back_at_once_means_it() -> None:
     assert said(failover(recoverySeconds=0)) == []
 
 
@@ -130,7 +130,7 @@ def test_a_backend_that_nothing_feeds_is_told_at_its_place() -> None:
     ) == [("not-fed", "rules[0].backends[1]")]
 
 
-def test_a_cluster_that_nobody_speaks_of_is_told_where_its_name_stands() -> None:
+def test_a_cluster_without_a_source_is_told_at_its_name() -> None:
     rule = workload(placement={"clusterAffinity": {"clusterNames": ["member1", "mebmer2"]}})
     (found,) = hints(rule, sources=[{"name": "c", "kind": "ClusterProbe", "cluster": "member1"}])
     assert (found.hint, found.path) == ("not-fed", "rules[0].placement.clusterAffinity.clusterNames[1]")
@@ -178,7 +178,7 @@ def test_every_kind_of_rule_is_fed_by_the_sources_that_are_for_it(source: Any, r
     assert said(rule, sources=[source]) == []
 
 
-def test_a_zone_that_one_signal_speaks_of_says_before_it_is_isolated_what_brings_it_back() -> None:
+def test_a_zone_that_one_signal_observes_says_before_it_is_isolated_what_brings_it_back() -> None:
     nodes = {"name": "nodes", "kind": "NodeWatch", "cluster": "prod"}
     rule = {"name": "z", "kind": "ZoneIsolation", "cluster": "prod", "zones": [{"name": "a"}, {"name": "b"}]}
     assert said(rule, sources=[nodes]) == [("one-witness", "rules[0].zones[0]")]

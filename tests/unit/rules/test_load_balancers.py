@@ -1,4 +1,4 @@
-"""Routes that stand in no cluster: a load balancer of the settings, as rules, histories and rule tests speak of it."""
+"""Routes that are in no cluster: a load balancer of the settings, as rules, histories and rule tests name it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from bus.messages import Backend, Route, SetWeights
 from rules.core.errors import Problem
 from rules.loader import examine
-from rules.rehearsal.history import read, written
+from rules.rehearsal.history import load_history, written
 from rules.rehearsal.simulation import at as at_
 from rules.rehearsal.testing import tester
 from tests.unit.rules.builders import Event, healthy, holds, moves, rule_file, said, unhealthy
@@ -61,7 +61,7 @@ def test_weights_that_are_forgotten_with_a_start_are_put_back_also_where_drift_i
         assert because(*events, onDrift=on_drift) == [(10, "PrimaryUnhealthy"), (20, "Drift")]
 
 
-def test_weights_that_somebody_changes_while_it_runs_are_left_where_drift_is_left() -> None:
+def test_weights_that_another_writer_changes_while_it_runs_are_left_where_drift_is_left() -> None:
     events = (*WELL, unhealthy(TARGETS["here"], at=10), listed({"here": 0, "there": 7}, at=20, life="1"))
     assert moves(rule(onDrift="Hold"), *events) == [(10, AWAY)]
     assert holds(rule(onDrift="Hold"), *events) == [(20, "DriftedByHand")]
@@ -95,10 +95,10 @@ def test_a_start_that_forgot_nothing_is_no_news() -> None:
 
 def test_histories_and_rule_tests_leave_the_cluster_out() -> None:
     body = '"kind": "HAProxy", "name": "edge", "life": "1", "backends": [{"service": "here", "weight": 1}]'
-    ((second, fact),) = read([f'{{"at": 0, "inventory": {{"route": {{{body}}}}}}}'], "h.jsonl")
+    ((second, fact),) = load_history([f'{{"at": 0, "inventory": {{"route": {{{body}}}}}}}'], "h.jsonl").events
     assert isinstance(fact, Route)
     assert fact.object == OBJECT
-    assert read([written(second, fact)], "h.jsonl") == [(second, fact)]
+    assert load_history([written(second, fact)], "h.jsonl").events == [(second, fact)]
     suite = {
         "apiVersion": "reactor/v1", "ruleFiles": ["rules.yaml"],
         "tests": [{
@@ -113,7 +113,7 @@ def test_histories_and_rule_tests_leave_the_cluster_out() -> None:
             "expect": [{"at": 5, "action": "SetWeights", "rule": "web", "object": OBJECT, "weights": AWAY}],
         }],
     }  # fmt: skip
-    (result,) = tester.run(tester.load(json.dumps(suite), "rules_test.yaml", lambda _: rule_file(rule())))
+    (result,) = tester.run(tester.load_suite(json.dumps(suite), "rules_test.yaml", lambda _: rule_file(rule())))
     assert result.passed, result
 
 

@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rules.core.errors import InvalidFiles, Problem
-from rules.loader import load, schema
-from rules.rulefile.yaml import read
+from rules.loader import load_rules, schema
+from rules.rulefile.yaml import read_yaml
 from tests.unit.rules.builders import failover, notification, rule_file, rule_set
 
 FILES = Path(__file__).parents[2] / "data" / "rules"
@@ -30,19 +30,19 @@ def name(path: Path) -> str:
 
 def problems(*texts: str) -> list[str]:
     with pytest.raises(InvalidFiles) as caught:
-        load([(f"{letter}.yaml", text) for letter, text in zip("abc", texts, strict=False)])
+        load_rules([(f"{letter}.yaml", text) for letter, text in zip("abc", texts, strict=False)])
     return [str(problem) for problem in caught.value.problems]
 
 
 @pytest.mark.parametrize("path", GOOD, ids=name)
 def test_a_good_file_is_read_without_a_word(path: Path) -> None:
-    assert load([(path.name, path.read_text())]).warnings == ()
+    assert load_rules([(path.name, path.read_text())]).warnings == ()
 
 
 @pytest.mark.parametrize("path", BAD, ids=name)
-def test_every_mistake_of_a_bad_file_is_told_where_it_stands(path: Path) -> None:
+def test_every_mistake_of_a_bad_file_is_told_at_its_place(path: Path) -> None:
     with pytest.raises(InvalidFiles) as caught:
-        load([(path.name, path.read_text())])
+        load_rules([(path.name, path.read_text())])
     assert [str(problem) for problem in caught.value.problems] == path.with_suffix(".txt").read_text().splitlines()
 
 
@@ -52,12 +52,12 @@ def test_a_file_with_five_different_mistakes_has_five_findings() -> None:
 
 @pytest.mark.parametrize("path", GOOD, ids=name)
 def test_the_schema_accepts_every_good_file(path: Path) -> None:
-    jsonschema.Draft202012Validator(schema()).validate(read(path.read_text(), path.name)[0].value)
+    jsonschema.Draft202012Validator(schema()).validate(read_yaml(path.read_text(), path.name)[0].value)
 
 
 @pytest.mark.parametrize("path", BAD, ids=name)
 def test_the_schema_refuses_what_a_schema_can_see(path: Path) -> None:
-    valid = jsonschema.Draft202012Validator(schema()).is_valid(read(path.read_text(), path.name)[0].value)
+    valid = jsonschema.Draft202012Validator(schema()).is_valid(read_yaml(path.read_text(), path.name)[0].value)
     assert valid == (path.name.split(".")[0] not in A_SCHEMA_SEES)
 
 
@@ -93,10 +93,10 @@ def test_the_defaults_are_those_of_the_contract() -> None:
 
 
 @pytest.mark.parametrize(("every", "timeout"), [(0.5, 0.5), (1, 1), (2, 2), (10, 2)])
-def test_a_default_is_no_mistake_of_whoever_writes_a_short_period(every: float, timeout: float) -> None:
+def test_a_default_is_no_mistake_of_a_person_who_writes_a_short_period(every: float, timeout: float) -> None:
     source = {"name": "s", "kind": "TcpProbe", "target": "custom/x", "host": "x", "port": 1, "everySeconds": every}
     assert (
-        load([("s.yaml", rule_file(sources=[source]))]).sources[0].model_dump(by_alias=True)["timeoutSeconds"]
+        load_rules([("s.yaml", rule_file(sources=[source]))]).sources[0].model_dump(by_alias=True)["timeoutSeconds"]
         == timeout
     )
 
@@ -118,7 +118,7 @@ def test_the_defaults_of_sources_are_those_of_the_contract() -> None:
         ({"kind": "AlertmanagerWebhook", "target": "custom/x"}, {"onResolved": "Confirm", "matchers": ""}),
     ):
         text = rule_file(sources=[{"name": "s", **given_}])
-        read_ = load([("s.yaml", text)]).sources[0].model_dump(by_alias=True)
+        read_ = load_rules([("s.yaml", text)]).sources[0].model_dump(by_alias=True)
         assert {key: read_[key] for key in {**common, **expected}} == common | expected, given_["kind"]
 
 
@@ -167,9 +167,9 @@ def test_what_would_surprise_is_warned_of_and_read() -> None:
 def test_an_alert_that_nothing_can_confirm_is_warned_of() -> None:
     alerts = {"name": "pages", "kind": "AlertmanagerWebhook", "target": "service/{cluster}/{namespace}/{service}"}
     ready = {"name": "ready", "kind": "EndpointsWatch", "cluster": "east"}
-    assert len(load([("a.yaml", rule_file(sources=[alerts]))]).warnings) == 1
-    assert load([("a.yaml", rule_file(sources=[alerts, ready]))]).warnings == ()
-    assert load([("a.yaml", rule_file(sources=[{**alerts, "onResolved": "Healthy"}]))]).warnings == ()
+    assert len(load_rules([("a.yaml", rule_file(sources=[alerts]))]).warnings) == 1
+    assert load_rules([("a.yaml", rule_file(sources=[alerts, ready]))]).warnings == ()
+    assert load_rules([("a.yaml", rule_file(sources=[{**alerts, "onResolved": "Healthy"}]))]).warnings == ()
 
 
 def test_what_could_confirm_an_alert_is_what_says_healthy_itself_and_counts_for_the_same_rule() -> None:
@@ -179,7 +179,7 @@ def test_what_could_confirm_an_alert_is_what_says_healthy_itself_and_counts_for_
 
     def warned(*sources: dict[str, Any], signals: list[str]) -> int:
         text = rule_file(failover(signals=signals), sources=[alerts, *sources])
-        return sum("nothing could confirm" in one.message for one in load([("a.yaml", text)]).warnings)
+        return sum("nothing could confirm" in one.message for one in load_rules([("a.yaml", text)]).warnings)
 
     assert warned(other, signals=["pages", "tickets"]) == 2
     assert warned({**other, "onResolved": "Healthy"}, signals=["pages", "tickets"]) == 0
@@ -190,17 +190,17 @@ def test_what_could_confirm_an_alert_is_what_says_healthy_itself_and_counts_for_
 def test_a_signal_that_no_source_has_is_warned_of() -> None:
     ready = {"name": "ready", "kind": "EndpointsWatch", "cluster": "east"}
     text = rule_file(failover(signals=["readiness"]), sources=[ready])
-    assert ["readiness" in warning.message for warning in load([("a.yaml", text)]).warnings] == [True]
+    assert ["readiness" in warning.message for warning in load_rules([("a.yaml", text)]).warnings] == [True]
 
 
 def test_a_thousand_rules_are_read() -> None:
     rules = [failover(name=f"r{n}", tolerationSeconds=n) for n in range(1000)]
-    assert len(load([("many.yaml", rule_file(*rules))]).rules) == 1000
+    assert len(load_rules([("many.yaml", rule_file(*rules))]).rules) == 1000
 
 
-def test_a_rule_knows_where_it_stands() -> None:
+def test_a_rule_knows_its_place() -> None:
     text = (FILES / "full.good.yaml").read_text()
-    loaded = load([("full.good.yaml", text)])
+    loaded = load_rules([("full.good.yaml", text)])
     line = next(number for number, line in enumerate(text.splitlines(), 1) if "name: gateway" in line)
     assert loaded.places["gateway"] == f"full.good.yaml:{line}"
     assert loaded.rule("gateway").mode == "Off"
@@ -232,7 +232,7 @@ def test_whatever_a_file_holds_it_is_read_or_its_mistakes_are_told(text: str, cu
     text = text[:cut] + more + text[cut:]
     found: tuple[Problem, ...] | None = None
     try:
-        load([("fuzz.yaml", text)])
+        load_rules([("fuzz.yaml", text)])
     except InvalidFiles as error:
         found = error.problems
     assert found is None or (found and all(problem.line >= 1 and problem.column >= 1 for problem in found))

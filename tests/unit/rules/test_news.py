@@ -1,4 +1,4 @@
-"""What moves dates alone is no news: a group that has heard nothing else is stored later."""
+"""A change of dates alone is no news: a group that has heard nothing else is stored later."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ LISTED: tuple[Fact, ...] = (
 
 @pytest.mark.parametrize("fact", LISTED, ids=lambda fact: type(fact).__name__)
 def test_inventory_that_says_the_same_again_is_no_news(fact: Fact) -> None:
-    store = GroupStore(Routing(loader.load([("rules.yaml", RULES)]).rules))
+    store = GroupStore(Routing(loader.load_rules([("rules.yaml", RULES)]).rules))
     assert any(decision.news for decision in store.apply([fact], AT, [1]))
     again = store.apply([fact.model_copy(update={"observed_at": LATER})], LATER, [2])
     assert again

@@ -93,7 +93,7 @@ def test_a_message_is_owed_until_it_is_delivered() -> None:
     rule = rule_set(notification()).rules[0]
     group = new_group(rule, "service/east/shop/a")
     first = decide(rule, group, [unhealthy("a", at=5)[1]], at(5))
-    assert first.next_deadline == at(20)
+    assert first.group.next_deadline == at(20)
     assert decide(rule, first.group, (), at(20)).actions == first.actions
 
 

@@ -1,11 +1,11 @@
-"""What is asked stays owed until its outcome is known; nothing is asked twice."""
+"""A requested action stays owed until its outcome is known; none is requested twice."""
 
 from __future__ import annotations
 
 from bus.messages import SetWeights
 from rules.core.group import Group
 from rules.engine.decide import Decision
-from rules.engine.group_codec import dump, load
+from rules.engine.group_codec import dump_group, load_group
 from rules.rehearsal.simulation import at
 from tests.unit.rules.builders import (
     OBJECT,
@@ -46,7 +46,7 @@ def test_an_actions_id_is_its_rule_object_and_generation() -> None:
 
 def test_an_action_without_an_outcome_is_said_again_with_the_same_content() -> None:
     first = failed()
-    assert first.next_deadline == at(15)
+    assert first.group.next_deadline == at(15)
     again = step(RULE, first.group, 15)
     assert again.actions == first.actions
     assert step(RULE, again.group, 30).actions == first.actions
@@ -55,7 +55,7 @@ def test_an_action_without_an_outcome_is_said_again_with_the_same_content() -> N
 def test_an_action_that_is_done_is_never_said_again() -> None:
     done = step(RULE, failed().group, 1, outcome(FIRST, "Done", at=1))
     assert done.group.outbox == ()
-    assert done.next_deadline is None
+    assert done.group.next_deadline is None
     assert step(RULE, done.group, 500).actions == ()
 
 
@@ -70,8 +70,8 @@ def test_an_action_that_failed_is_tried_again_with_growing_pauses() -> None:
     for _ in range(12):
         decision = step(RULE, decision.group, now, outcome(FIRST, "Failed", at=now, reason="Timeout"))
         assert decision.actions == ()
-        assert decision.next_deadline is not None
-        waits.append((decision.next_deadline - at(now)).total_seconds())
+        assert decision.group.next_deadline is not None
+        waits.append((decision.group.next_deadline - at(now)).total_seconds())
         now += waits[-1]
         decision = step(RULE, decision.group, now)
         assert ids(decision) == [FIRST]
@@ -91,7 +91,7 @@ def test_a_failed_action_is_a_hold_with_its_reason_until_it_succeeds() -> None:
 
 def test_an_action_that_waited_too_long_is_asked_for_again_soon_and_has_not_failed() -> None:
     waited = step(RULE, failed().group, 40, outcome(FIRST, "Failed", at=40, reason="Waited"))
-    assert (waited.actions, waited.held, waited.next_deadline) == ((), None, at(41))
+    assert (waited.actions, waited.held, waited.group.next_deadline) == ((), None, at(41))
     assert ids(step(RULE, waited.group, 41)) == [FIRST]
 
 
@@ -106,7 +106,7 @@ def test_an_action_that_waited_too_long_gives_way_to_what_was_heard_meanwhile() 
 def test_a_failed_action_that_is_no_longer_wanted_is_owed_no_more() -> None:
     tried = step(RULE, failed().group, 1, outcome(FIRST, "Failed", at=1, reason="Timeout"))
     nowhere_to_go = step(RULE, tried.group, 3, unhealthy("b", at=3))
-    assert (nowhere_to_go.group.outbox, nowhere_to_go.next_deadline) == ((), None)
+    assert (nowhere_to_go.group.outbox, nowhere_to_go.group.next_deadline) == ((), None)
     # What is wanted later is an action of its own: its cause and its time are not those of one that never was done.
     assert ids(step(RULE, nowhere_to_go.group, 600, healthy("b", at=600))) == [SECOND]
 
@@ -120,7 +120,7 @@ def test_an_action_that_is_tried_again_is_owed_until_that_try_has_its_outcome() 
     assert step(RULE, nowhere_to_go.group, 8, outcome(FIRST, "Failed", at=8, reason="Timeout")).group.outbox == ()
 
 
-def test_a_refused_action_is_forgotten_and_asked_anew_with_a_higher_generation() -> None:
+def test_a_refused_action_is_forgotten_and_asked_for_again_with_a_higher_generation() -> None:
     refused = step(RULE, failed().group, 1, outcome(FIRST, "Refused", at=1))
     assert ids(refused) == [SECOND]
 
@@ -144,7 +144,7 @@ def test_what_is_wanted_otherwise_by_now_replaces_what_is_owed() -> None:
         assert owed.action.weights == HOME
 
 
-def test_an_action_that_is_already_as_the_world_stands_is_not_asked_for() -> None:
+def test_an_action_that_is_already_the_current_state_is_not_asked_for() -> None:
     assert moves(failover(), route(AWAY), *FAILED[1:]) == []
 
 
@@ -156,7 +156,7 @@ def test_a_bad_target_that_stays_bad_gets_its_action_although_every_outcome_was_
     group: Group | None = failed().group
     for now in range(1, 400):
         decision = step(RULE, group, now)
-        group = load(dump(decision.group))
+        group = load_group(dump_group(decision.group))
         assert set(ids(decision)) <= {FIRST}
     assert group is not None
     assert [owed.action.id for owed in group.outbox] == [FIRST]
@@ -169,7 +169,7 @@ def test_a_dry_run_says_what_it_would_do_and_owes_nothing() -> None:
     decision = step(the_rule(mode="DryRun"), None, 0, *FAILED)
     assert [action.mode for action in decision.actions] == ["DryRun"]
     assert decision.group.outbox == ()
-    assert decision.next_deadline is None
+    assert decision.group.next_deadline is None
 
 
 def test_a_dry_run_says_it_once_although_the_route_never_follows() -> None:
@@ -184,17 +184,17 @@ def test_a_failover_that_was_only_rehearsed_is_carried_out_once_the_rule_is_enfo
     assert acting.group.outbox
 
 
-def test_an_action_that_nobody_wants_any_more_is_superseded_by_the_next_wish() -> None:
+def test_an_action_that_is_not_wanted_any_more_is_superseded_by_the_next_wish() -> None:
     """It may still be on its way: without a newer generation it would win over what is wanted now."""
     asked = step(RULE, None, 0, *FAILED)
     nowhere_to_go = step(RULE, asked.group, 5, unhealthy("b", at=5))
     assert nowhere_to_go.actions == ()
-    assert nowhere_to_go.next_deadline is None
+    assert nowhere_to_go.group.next_deadline is None
     home = step(RULE, nowhere_to_go.group, 20, healthy("a", at=20))
     assert [(action.id, getattr(action, "weights", None)) for action in home.actions] == [(SECOND, HOME)]
 
 
-def test_a_primary_that_nobody_hears_of_any_more_is_reported_as_what_keeps_the_rule_away() -> None:
+def test_a_primary_without_observations_any_more_is_reported_as_what_keeps_the_rule_away() -> None:
     assert holds(failover(), *FAILED, unknown("a", at=30)) == [(30, "TargetUnknown")]
 
 
@@ -257,11 +257,11 @@ def test_a_word_that_could_not_be_delivered_is_tried_again() -> None:
     assert ids(first) == [FIRST, word]
     group = step(rule, first.group, 1, outcome(FIRST, "Done", at=1)).group
     retry = step(rule, group, 2, outcome(word, "Failed", at=2))
-    assert retry.next_deadline == at(7)
+    assert retry.group.next_deadline == at(7)
     assert ids(step(rule, retry.group, 7)) == [word]
 
 
-def test_a_hold_is_told_once_and_anew_when_its_reason_changes() -> None:
+def test_a_hold_is_told_once_and_again_when_its_reason_changes() -> None:
     story = (
         route(HOME), healthy("b", at=0), unhealthy("b", at=1), unhealthy("a", at=5), unknown("a", at=20),
         route(HOME, at=30, exists=False),
@@ -271,7 +271,7 @@ def test_a_hold_is_told_once_and_anew_when_its_reason_changes() -> None:
 
 
 def test_a_done_that_comes_late_does_not_undo_a_newer_look_at_the_route() -> None:
-    """Somebody has set the weights back since: in one batch or one after the other, it is seen and set right."""
+    """Another writer has set the weights back since: in one batch or one after the other, it is seen and set right."""
     put_back = route(HOME, at=14)
     done = outcome(FIRST, "Done", at=12)
     together = step(RULE, failed().group, 15, done, put_back)
@@ -316,8 +316,8 @@ def _waits(*story: str) -> list[float]:
     decision, now, waits = failed(), 0.0, list[float]()
     for reason in story:
         decision = step(RULE, decision.group, now, outcome(FIRST, "Failed", at=now, reason=reason))
-        assert decision.next_deadline is not None
-        waits.append((decision.next_deadline - at(now)).total_seconds())
+        assert decision.group.next_deadline is not None
+        waits.append((decision.group.next_deadline - at(now)).total_seconds())
         now += waits[-1]
         decision = step(RULE, decision.group, now)
         assert ids(decision) == [FIRST]

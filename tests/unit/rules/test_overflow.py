@@ -13,12 +13,11 @@ from hypothesis import strategies as st
 
 from bus.messages import Backend, FailbackTraffic, Health, Hold, Observation, ReleaseTraffic, Route, SetWeights
 from rules.core.errors import InvalidFiles
-from rules.engine.group_codec import dump
-from rules.engine.group_codec import load as load_group
+from rules.engine.group_codec import dump_group, load_group
 from rules.engine.groups import GroupStore
 from rules.engine.routing import Routing
 from rules.kinds.traffic.overflow import loads
-from rules.loader import load
+from rules.loader import load_rules
 from rules.rehearsal.simulation import Emitted, play
 from rules.rehearsal.simulation import at as at_
 
@@ -92,7 +91,7 @@ WELL = [*stands(a=1, b=0, c=0), *seen("a", 0, 100), *seen("b", 0), *seen("c", 0)
 
 def said(*events: list[Event], text: str = RULE, until: float = 300) -> list[Emitted]:
     history = sorted((event for some in events for event in some), key=lambda event: event[0])
-    return list(play(load([("web.yaml", text)]).rules, history, until=until))
+    return list(play(load_rules([("web.yaml", text)]).rules, history, until=until))
 
 
 def writes(found: Sequence[Emitted]) -> list[tuple[float, tuple[int, ...], str]]:
@@ -151,7 +150,7 @@ def test_where_none_bears_anything_on_all_down_says_what_is_written() -> None:
     assert spread == [(25, (1, 1, 1), "AllDown")]
 
 
-def test_somebody_elses_weights_are_put_right_though_the_tiers_are_partly_healthy() -> None:
+def test_another_writers_weights_are_put_right_though_the_tiers_are_partly_healthy() -> None:
     found = said(WELL, seen("a", 20, 50), stands(40, a=70, b=30, c=0), stands(60, a=10, b=90, c=0))
     assert writes(found) == [(25, (70, 30, 0), "PrimaryUnhealthy"), (60, (70, 30, 0), "Drift")]
 
@@ -161,7 +160,7 @@ def gone_silent(service: str, at: float, signal: str = "readiness") -> list[Even
     return [(at, Observation(target=target, status=Health.UNKNOWN, signal=signal, observed_at=at_(at)))]
 
 
-def test_a_primary_that_nobody_sees_any_more_gets_nothing_back() -> None:
+def test_a_primary_that_is_not_seen_any_more_gets_nothing_back() -> None:
     left = (25, (70, 30, 0), "PrimaryUnhealthy")
     assert writes(said(WELL, seen("a", 20, 50), gone_silent("a", 60))) == [left]
     stale = [(20.0, seen("a", 20, 50)[0][1].model_copy(update={"stale_seconds": 40}))]
@@ -176,7 +175,7 @@ def test_one_signal_that_is_well_does_not_speak_for_another_that_was_bad_and_is_
     assert writes(found) == [(25, (0, 100, 0), "PrimaryUnhealthy")]
 
 
-def test_what_nobody_sees_now_does_not_begin_to_serve() -> None:
+def test_what_is_not_seen_now_does_not_begin_to_serve() -> None:
     assert writes(said(WELL, gone_silent("b", 10), seen("a", 20, 50))) == [(25, (70, 0, 30), "PrimaryUnhealthy")]
 
 
@@ -198,11 +197,11 @@ def test_members_of_a_tier_count_by_their_weight() -> None:
 
 
 def test_a_restart_forgets_nothing_of_a_change_that_lasts() -> None:
-    rules = load([("web.yaml", RULE)]).rules
+    rules = load_rules([("web.yaml", RULE)]).rules
     first = GroupStore(Routing(rules))
     for at, fact in [*WELL, *seen("a", 20, 50)]:
         first.apply([fact], at_(at))
-    second = GroupStore(Routing(rules), [load_group(dump(group)) for group in first.groups.values()])
+    second = GroupStore(Routing(rules), [load_group(dump_group(group)) for group in first.groups.values()])
     decisions = [*second.fire_due(at_(24.9)), *second.fire_due(at_(25))]
     assert [dict(action.weights) for one in decisions for action in one.actions] == [{"a": 70, "b": 30, "c": 0}]  # type: ignore[union-attr]
 
@@ -216,7 +215,7 @@ def test_a_restart_forgets_nothing_of_a_change_that_lasts() -> None:
 )
 def test_nothing_else_may_say_what_the_primary_gets(more: str, says: str) -> None:
     with pytest.raises(InvalidFiles, match=f"overflow: {says}"):
-        load([("web.yaml", RULE + more)])
+        load_rules([("web.yaml", RULE + more)])
 
 
 MANUAL = RULE + "  failback: {mode: Manual}\n"
@@ -274,7 +273,7 @@ def test_a_primary_that_comes_back_by_signals_of_its_own_gets_what_it_bears_and_
     ]
 
 
-def test_a_primary_whose_signals_of_the_way_back_are_bad_again_begins_anew() -> None:
+def test_a_primary_whose_signals_of_the_way_back_are_bad_again_begins_again() -> None:
     again = [*seen("a", 100, 50), *seen("a", 105, 0, "Unhealthy"), *seen("a", 130, 100)]
     found = said(WELL, seen("a", 20, 0, "Unhealthy"), again, text=OWN)
     assert writes(found) == [(25, (0, 100, 0), "PrimaryUnhealthy"), (140, (100, 0, 0), "PrimaryHealthy")]

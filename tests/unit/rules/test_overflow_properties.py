@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from bus.messages import Health, Observation, SetWeights
-from rules.loader import load
+from rules.loader import load_rules
 from rules.rehearsal.simulation import at, play
+from tests.examples import many
 from tests.unit.rules.test_overflow import RULE, WELL
 
-RULES = load([("web.yaml", RULE + "  onAllDown: Hold\n")]).rules
+RULES = load_rules([("web.yaml", RULE + "  onAllDown: Hold\n")]).rules
 PERCENTS = st.none() | st.sampled_from([0, 20, 50, 71, 100])
 SIGNALS = st.sampled_from(["readiness", "probe"])
 WORDS = st.tuples(st.integers(1, 200), st.sampled_from("abc"), st.sampled_from([*Health]), PERCENTS, SIGNALS)
@@ -23,8 +24,8 @@ def bears(fact: Observation) -> bool:
 
 
 @given(st.lists(WORDS, max_size=14))
-@settings(max_examples=400, deadline=None)
-def test_nothing_is_moved_to_what_nobody_sees_or_is_bad_and_all_make_a_hundred(
+@many(400)
+def test_nothing_is_moved_to_what_is_unseen_or_bad_and_all_make_a_hundred(
     words: list[tuple[int, str, Health, int | None, str]],
 ) -> None:
     facts = [

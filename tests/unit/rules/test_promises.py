@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from bus.messages import Action, Mode, SetWeights
 from rules.engine.decide import decide
-from rules.engine.group_codec import dump, load
+from rules.engine.group_codec import dump_group, load_group
 from rules.rehearsal.simulation import at
 from rules.rulefile.model import Rule
 from tests.unit.rules.builders import Event, route, the_rule
@@ -55,7 +55,8 @@ MEMORY = 120
 
 
 def check_never_early(run: Run, history: list[Heard], patience: Patience) -> None:
-    """Whoever loses all its weight had been bad for long enough by what was heard, unless the primary takes over."""
+    """Check that a backend that loses all its weight had been bad for long enough by its observations, unless the
+    primary takes over."""
     weights, got = HOME, dict.fromkeys(SERVICES, 0.0)
     for now, asked in run.moves:
         for service in SERVICES:
@@ -69,7 +70,7 @@ def check_never_early(run: Run, history: list[Heard], patience: Patience) -> Non
 
 @given(words(), PATIENCE, st.sampled_from(["Hold", "Primary", "Spread"]))
 @QUICK
-def test_nobody_loses_traffic_before_its_toleration_is_over(
+def test_no_backend_loses_traffic_before_its_toleration_is_over(
     history: list[Heard], patience: Patience, all_down: str
 ) -> None:
     run = played(rule_of(patience, onAllDown=all_down), history)
@@ -80,7 +81,7 @@ def test_nobody_loses_traffic_before_its_toleration_is_over(
 
 
 def check_never_lost(run: Run, history: list[Heard]) -> None:
-    """When all is quiet, traffic stands, or is owed, where the last words say that it should."""
+    """Check that the final traffic, or what is owed, follows the last observations."""
     last = {word.service: word.status for word in history}
     owed = [dict(owed.action.weights) for owed in run.group.outbox if isinstance(owed.action, SetWeights)]
     weights = owed[-1] if owed else dict(run.group.state.route.backends if run.group.state.route else ())
@@ -161,7 +162,7 @@ def test_not_knowing_never_moves_traffic(history: list[Heard], all_down: str) ->
 
 @given(words(), RULES)
 @QUICK
-def test_a_service_never_heard_of_never_gets_traffic_but_by_spreading(history: list[Heard], rule: Rule) -> None:
+def test_a_service_without_observations_never_gets_traffic_but_by_spreading(history: list[Heard], rule: Rule) -> None:
     unheard = [word for word in history if word.service != "b"]
     for _, asked in played(rule, unheard).moves:
         assert not asked["b"]
@@ -188,7 +189,7 @@ def test_a_restart_at_any_moment_forgets_nothing(
     history: list[Heard], meddling: list[Event], rule: Rule, answer: Any
 ) -> None:
     whole = played(rule, history, *meddling, answer=answer)
-    restarted = played(rule, history, *meddling, answer=answer, between=lambda group: load(dump(group)))
+    restarted = played(rule, history, *meddling, answer=answer, between=lambda group: load_group(dump_group(group)))
     assert whole.decisions == restarted.decisions
 
 

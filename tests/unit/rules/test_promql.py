@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rules.core.errors import InvalidFiles, Problem
-from rules.loader import load
-from rules.rulefile.promql_tree import PARTS_MAX, Labels, read
+from rules.loader import load_rules
+from rules.rulefile.promql_tree import PARTS_MAX, Labels, read_promql
+from tests.examples import many
 from tests.unit.rules.builders import failover, rule_file
 from tests.unit.rules.test_traffic_checks import query
 
@@ -18,7 +19,7 @@ from tests.unit.rules.test_traffic_checks import query
 def found(*sources: dict[str, Any], rules: str | None = None) -> list[Problem]:
     text = rules if rules is not None else rule_file(failover(), sources=list(sources))
     try:
-        return list(load([("r.yaml", text)]).warnings)
+        return list(load_rules([("r.yaml", text)]).warnings)
     except InvalidFiles as error:
         return list(error.problems)
 
@@ -106,13 +107,13 @@ rules:
         "-" * PARTS_MAX + "x", "(" * PARTS_MAX + "x" + ")" * PARTS_MAX, "x" + "+x" * PARTS_MAX,
     ],
 )  # fmt: skip
-def test_what_nobody_writes_ends_no_process(text: str) -> None:
-    assert read(text) is not None
+def test_what_no_person_writes_ends_no_process(text: str) -> None:
+    assert read_promql(text) is not None
 
 
 @pytest.mark.parametrize("text", ["x offset inf", "x offset -NaN", "x @ nan", "x # offset inf\n offset Inf"])
 def test_an_offset_that_is_no_duration_is_told(text: str) -> None:
-    assert read(text).problem
+    assert read_promql(text).problem
 
 
 TOKENS = [
@@ -123,16 +124,16 @@ TOKENS = [
 
 
 @given(st.lists(st.sampled_from(TOKENS), max_size=14).map(" ".join) | st.text(max_size=40))
-@settings(max_examples=800)
+@many(800)
 def test_any_text_is_read_or_told(text: str) -> None:
-    found = read(text)
+    found = read_promql(text)
     assert found.labels == Labels(all_but=True) or not found.problem
 
 
 def test_labels_are_those_alone_or_all_but_those() -> None:
-    assert read("sum by (a, b) (x)").labels == Labels(frozenset("ab"))
-    assert read("sum by (a, b) (sum without (a) (x))").labels == Labels(frozenset("b"))
-    assert read("count_values without (a) ('a', x)").labels == Labels(all_but=True)
+    assert read_promql("sum by (a, b) (x)").labels == Labels(frozenset("ab"))
+    assert read_promql("sum by (a, b) (sum without (a) (x))").labels == Labels(frozenset("b"))
+    assert read_promql("count_values without (a) ('a', x)").labels == Labels(all_but=True)
 
 
 WRONG = """

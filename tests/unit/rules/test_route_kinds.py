@@ -1,4 +1,4 @@
-"""What rules say of each kind of route, and what they ask of those whose weights add up to something."""
+"""Rules for each kind of route, and their demands on those whose weights add up to a sum."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from bus.messages import Hold, RouteKind, SetWeights
 from rules.core.errors import InvalidFiles
+from rules.kinds.traffic.model import TrafficFailover
 from rules.kinds.traffic.route_state import route_ref, summed
 from rules.kinds.traffic.state import RouteState
 from rules.rehearsal.simulation import at
-from rules.rulefile.model import TrafficFailover
 from rules.rulefile.route_kinds import CUSTOM, ROUTE_KINDS
 from tests.unit.rules.builders import (
     Event,
@@ -192,7 +192,7 @@ def test_a_host_of_a_virtual_service_is_its_service_wherever_it_is_written() -> 
         ({"route": of_kind("Ingress")}, "route.kind: must be 'TrafficSplit'"),
     ],
 )
-def test_what_does_not_go_with_a_kind_is_told_where_it_stands(keys: dict[str, Any], says: str) -> None:
+def test_what_does_not_go_with_a_kind_is_told_at_its_place(keys: dict[str, Any], says: str) -> None:
     with pytest.raises(InvalidFiles) as error:
         rule_set(failover(**keys))
     assert says in str(error.value)

@@ -1,4 +1,4 @@
-"""What a fact concerns is found by an index. It has to find what asking every rule in turn finds, and nothing else."""
+"""The index of facts finds the rules that asking every rule in turn finds, and no others."""
 
 from __future__ import annotations
 
@@ -44,14 +44,15 @@ from rules.core.index import Index, pattern_of
 from rules.core.interests import path_of
 from rules.engine.groups import GroupStore
 from rules.engine.routing import Address, Home, Routing
+from rules.kinds.traffic.model import OnAllDown, TrafficFailover
+from rules.kinds.traffic.route_fleet import namespace_in
 from rules.kinds.traffic.route_interests import explicit_targets, named_ref
 from rules.loader import RuleSet
 from rules.rehearsal.simulation import at
 from rules.rulefile.guards import FileGuard
-from rules.rulefile.model import OnAllDown, TrafficFailover
-from rules.rulefile.route_fleet import namespace_in
 from rules.rulefile.sources import Quorum
 from rules.rulefile.targets import matches
+from tests.examples import many
 from tests.unit.rules.builders import rule_set
 
 CLUSTERS, NAMESPACES, NAMES = ("east", "m1", "m2"), ("shop", "pay"), ("a", "b", "ab")
@@ -240,7 +241,7 @@ def _of_traffic(rule: TrafficFailover, fact: Fact) -> Iterator[str]:
             yield "/".join(path[:2])
 
 
-@settings(max_examples=60, deadline=None)
+@many(60)
 @given(rule_sets())
 def test_the_index_finds_what_asking_every_rule_finds(rules: RuleSet) -> None:
     routing = Routing.of(rules)
@@ -270,7 +271,7 @@ def test_what_a_reader_decides_is_in_a_home_to_which_the_fact_goes(rules: RuleSe
                 assert stirred or routing.home(name, kind_of(rule).scope(rule, object_)) in homes
 
 
-@settings(max_examples=40, deadline=None)
+@many(40)
 @given(rule_sets())
 def test_inventory_of_one_thing_has_the_same_homes_whatever_else_it_says(rules: RuleSet) -> None:
     """A publisher of facts finds their partitions once for each path."""
@@ -285,7 +286,7 @@ def test_inventory_of_one_thing_has_the_same_homes_whatever_else_it_says(rules: 
                 assert homes.setdefault(path_of(one), found) == found, one
 
 
-@settings(max_examples=400, deadline=None)
+@many(400)
 @given(patterns(), targets)
 def test_an_index_finds_every_pattern_that_fits(pattern: str, target: str) -> None:
     found = Index([(pattern_of(pattern), pattern)]).find(target.split("/"))

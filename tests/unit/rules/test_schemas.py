@@ -12,7 +12,7 @@ import pytest
 import rules
 from rules import loader
 from rules.rehearsal.testing import tester
-from rules.rulefile.yaml import read
+from rules.rulefile.yaml import read_yaml
 
 LIBRARY = Path(rules.__file__).parent / "library"
 RULES = sorted(file for file in LIBRARY.glob("*.yaml") if not file.stem.endswith("_test"))
@@ -25,7 +25,7 @@ def name(path: Path) -> str:
 
 
 def objects(schema: Any) -> Iterator[dict[str, Any]]:
-    """Every object with properties, wherever it stands."""
+    """Every object with properties, wherever it is."""
     if isinstance(schema, dict):
         if "properties" in schema:
             yield schema
@@ -38,12 +38,12 @@ def objects(schema: Any) -> Iterator[dict[str, Any]]:
 
 @pytest.mark.parametrize("path", RULES, ids=name)
 def test_every_library_file_is_as_the_schema_says(path: Path) -> None:
-    jsonschema.Draft202012Validator(loader.schema()).validate(read(path.read_text(), path.name)[0].value)
+    jsonschema.Draft202012Validator(loader.schema()).validate(read_yaml(path.read_text(), path.name)[0].value)
 
 
 @pytest.mark.parametrize("path", TESTS, ids=name)
 def test_every_library_test_is_as_the_schema_says(path: Path) -> None:
-    jsonschema.Draft202012Validator(tester.schema()).validate(read(path.read_text(), path.name)[0].value)
+    jsonschema.Draft202012Validator(tester.schema()).validate(read_yaml(path.read_text(), path.name)[0].value)
 
 
 @pytest.mark.parametrize("schema", SCHEMAS, ids=["rules", "test"])
@@ -71,7 +71,9 @@ def test_what_the_models_say_of_a_key_is_shown_by_editors() -> None:
 
 def test_keys_have_their_meaning_and_their_default() -> None:
     failover = loader.schema()["$defs"]["TrafficFailover"]["properties"]
-    assert failover["tolerationSeconds"]["description"].startswith("How long a target must be bad without a break")
+    assert failover["tolerationSeconds"]["description"].startswith(
+        "The time for which a target must be bad without a break"
+    )
     assert failover["tolerationSeconds"]["default"] == 0
     assert failover["mode"]["default"] == "DryRun"
     assert "Enforce acts" in failover["mode"]["description"]
@@ -89,7 +91,7 @@ def test_keys_have_their_meaning_and_their_default() -> None:
         ("rule: []", []),
     ],
 )
-def test_a_mistake_is_found_where_it_stands(text: str, path: list[str | int]) -> None:
-    value = read(f"apiVersion: reactor/v1\n{text}", "f")[0].value
+def test_a_mistake_is_found_at_its_place(text: str, path: list[str | int]) -> None:
+    value = read_yaml(f"apiVersion: reactor/v1\n{text}", "f")[0].value
     found = [list(error.absolute_path) for error in jsonschema.Draft202012Validator(loader.schema()).iter_errors(value)]
     assert any(path == one[: len(path)] for one in found)

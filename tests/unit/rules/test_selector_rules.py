@@ -46,7 +46,7 @@ def test_each_route_is_decided_on_its_own() -> None:
     assert moves(selecting(), *two) == [(5, AWAY), (5, AWAY)]
 
 
-def test_a_route_in_another_namespace_hears_of_its_own_services() -> None:
+def test_a_route_in_another_namespace_gets_facts_of_its_own_services() -> None:
     elsewhere = (labelled(namespace="pay"), healthy("service/east/pay/a", at=0), healthy("service/east/pay/b", at=0))
     assert moves(selecting(), *elsewhere, unhealthy("a", at=5)) == []
     assert moves(selecting(), *elsewhere, unhealthy("service/east/pay/a", at=5)) == [(5, AWAY)]
@@ -118,8 +118,8 @@ def test_groups_of_rules_that_are_no_more_are_not_kept() -> None:
     assert dict(group_store(Group("gone", "east/shop/TrafficSplit/web", TrafficState())).groups) == {}
 
 
-def test_a_rule_of_another_kind_under_the_same_name_starts_anew() -> None:
-    """What a workload's rule remembered means nothing to a rule that moves traffic."""
+def test_a_rule_of_another_kind_under_the_same_name_starts_again() -> None:
+    """The state of a workload's rule means nothing to a rule that moves traffic."""
     kept = group_store(Group("web", "east/shop/TrafficSplit/web", WorkloadState()))
     assert dict(kept.groups) == {}
     assert kept.dropped == {("web", "east/shop/TrafficSplit/web")}
@@ -179,7 +179,7 @@ def test_a_group_of_another_rule_of_the_route_is_not_carried_over() -> None:
 def test_rules_are_found_by_a_label_that_all_have_which_they_select(
     selector: str, wanted: tuple[str, str] | None
 ) -> None:
-    """Also by those that name none, and when the label is lost: a group that is there hears of its route."""
+    """Also by those that name none, and when the label is lost: an existing group gets the facts of its route."""
     assert wanted_label(selector) == wanted
     routing = Routing.of(rule_set(selecting(selector=selector) | {"name": "one"}))
     for labels in ({"app": "web", "tier": "a"}, {"x": "y"}, {}):

@@ -11,7 +11,7 @@ import pytest
 from bus.messages import Observation
 from rules.core.errors import InvalidHistory
 from rules.engine.routing import Routing
-from rules.loader import load
+from rules.loader import load_rules
 from rules.rehearsal import history
 from rules.rehearsal.simulation import at as at_
 from rules.rehearsal.simulator import simulate
@@ -36,13 +36,13 @@ def silent(at: float, seconds: float, signal: str = "readiness", **more: Any) ->
 
 
 def read(*events: Line) -> list[tuple[float, Any]]:
-    return history.read([json.dumps(event) for event in events], "h.jsonl")
+    return history.load_history([json.dumps(event) for event in events], "h.jsonl").events
 
 
 def printed(rule: Line, *events: Line, until: float | None = 300) -> list[Line]:
     """The lines of `reactor simulate`."""
-    rules = Routing.of(load([("rules.yaml", json.dumps({"apiVersion": "reactor/v1", "rules": [rule]}))]))
-    past = history.load([json.dumps(event) for event in events], "h.jsonl")
+    rules = Routing.of(load_rules([("rules.yaml", json.dumps({"apiVersion": "reactor/v1", "rules": [rule]}))]))
+    past = history.load_history([json.dumps(event) for event in events], "h.jsonl")
     return [json.loads(line) for line in simulate(rules, past.events, until=past.until if until is None else until)]
 
 
@@ -126,7 +126,7 @@ def test_an_observation_at_the_begin_is_heard_at_the_end_and_one_at_the_end_at_o
 
 
 def test_one_step_at_the_end_so_that_half_of_what_was_seen_moves_nothing() -> None:
-    """Both go down and come back, the secondary is heard of first."""
+    """Both go down and come back, the secondary's observation comes first."""
     down = [observed(7, WEST, "Unhealthy"), observed(8, EAST, "Unhealthy")]
     back = [observed(20, WEST, "Healthy"), observed(20, EAST, "Healthy")]
     assert acts(printed(TRAFFIC | {"recoverySeconds": 0}, *STANDS, silent(6, 24), *down, *back)) == []
@@ -135,7 +135,7 @@ def test_one_step_at_the_end_so_that_half_of_what_was_seen_moves_nothing() -> No
 # --- a restart -----------------------------------------------------------------------------------------------------
 
 
-def test_a_source_that_did_not_look_begins_the_window_anew_with_its_first_look() -> None:
+def test_a_source_that_did_not_look_restarts_the_window_with_its_first_look() -> None:
     assert acts(printed(TRAFFIC, *STANDS, BAD, silent(6, 24, looking=False))) == [(40, AWAY)]
     inside = [observed(12, EAST, "Unhealthy"), observed(20, EAST, "Unhealthy")]
     assert acts(printed(TRAFFIC, *STANDS, BAD, silent(6, 24, looking=False), *inside)) == [(40, AWAY)]
@@ -226,7 +226,7 @@ def test_what_was_stale_before_the_silence_ends_is_not_said_again() -> None:
 
 def test_a_silence_beyond_the_last_event_is_played_to_its_end() -> None:
     assert acts(printed(TRAFFIC, *STANDS, BAD, silent(6, 24), until=None)) == [(30, AWAY)]
-    past = history.load([json.dumps(one) for one in [*STANDS, silent(6, 24, "of nobody")]], "h.jsonl")
+    past = history.load_history([json.dumps(one) for one in [*STANDS, silent(6, 24, "of nobody")]], "h.jsonl")
     assert past.until == 30
     assert past.events == read(*STANDS)
 
@@ -242,7 +242,7 @@ def test_commands_go_on_in_a_silence() -> None:
     assert acts(lines) == [(50, AWAY)]
 
 
-def test_weights_that_somebody_else_wrote_are_put_right_in_a_silence() -> None:
+def test_weights_that_another_writer_set_are_put_right_in_a_silence() -> None:
     backends = [{"service": "web", "weight": 1}, {"service": "web-west", "weight": 0}]
     route = {"cluster": "east", "kind": "TrafficSplit", "namespace": "shop", "name": "web", "backends": backends}
     listed = {"at": 0, "inventory": {"route": route}}
@@ -341,7 +341,7 @@ def test_every_kind_waits_for_the_end_of_a_silence(kind: str) -> None:
 # --- what is written -----------------------------------------------------------------------------------------------
 
 
-def test_without_silences_the_events_are_as_they_stand() -> None:
+def test_without_silences_the_events_are_unchanged() -> None:
     plain = [*STANDS, BAD, observed(9, EAST, "Healthy", "other")]
     assert read(*plain, silent(3, 9, "of nobody")) == read(*plain)
 
@@ -349,7 +349,7 @@ def test_without_silences_the_events_are_as_they_stand() -> None:
 def test_a_history_with_silences_is_written_as_it_is_heard_and_read_as_the_same() -> None:
     story = [*STANDS, BAD, silent(6, 24), silent(40.25, 3, looking=False), observed(9, WEST, "Unhealthy")]
     told = read(*story)
-    again = history.read([history.written(heard, fact) for heard, fact in told], "again.jsonl")
+    again = history.load_history([history.written(heard, fact) for heard, fact in told], "again.jsonl").events
     assert again == told
     assert any(isinstance(fact, Observation) and fact.valid_seconds is not None for _, fact in told)
 
@@ -372,5 +372,5 @@ WRONG: list[tuple[Any, str]] = [
 @pytest.mark.parametrize(("body", "message"), WRONG)
 def test_a_wrong_silence_is_told_with_its_line(body: Any, message: str) -> None:
     with pytest.raises(InvalidHistory) as caught:
-        history.read([json.dumps(STANDS[0]), json.dumps({"at": 1, "silence": body})], "h.jsonl")
+        history.load_history([json.dumps(STANDS[0]), json.dumps({"at": 1, "silence": body})], "h.jsonl")
     assert str(caught.value).startswith(f"h.jsonl:2: {message}")

@@ -75,7 +75,7 @@ SEGMENT = st.text("abc*?.", min_size=1, max_size=4) | st.sampled_from(["*", "**"
 
 
 def fits(pattern: Sequence[str], target: Sequence[str]) -> bool:
-    """What a pattern means, said in another way."""
+    """True if the pattern matches the target, by a second definition."""
     if not pattern:
         return not target
     if pattern[0] == "**":
@@ -169,7 +169,7 @@ def test_parts_are_whole_and_sum_to_the_whole(total: int, shares: list[int]) -> 
 
 
 @given(st.lists(st.integers(0, 1000), min_size=1, max_size=20), st.integers(0, 1000))
-def test_whoever_has_a_share_gets_something_while_there_is_enough(shares: list[int], more: int) -> None:
+def test_a_backend_with_a_share_gets_something_while_there_is_enough(shares: list[int], more: int) -> None:
     parts = apportion(len(shares) + more, shares)
     assert all(part > 0 for part, share in zip(parts, shares, strict=True) if share > 0)
     assert all(part == 0 for part, share in zip(parts, shares, strict=True) if share == 0)

@@ -15,7 +15,7 @@ from rules.core.errors import InvalidFiles
 from rules.rehearsal.testing import tester
 from rules.rehearsal.testing.given_zones import COMMANDS, Commanded
 from rules.rehearsal.testing.tester import RuleTestResult
-from rules.rulefile.yaml import read
+from rules.rulefile.yaml import read_yaml
 from tests.unit.rules.builders import backends, failover, notification, rule_file
 
 CHECKOUT, WEST = "service/east/shop/a", "service/east/shop/b"
@@ -53,14 +53,14 @@ def a_test(expect: list[Any], inputs: list[Any] | None = None, **keys: Any) -> d
 
 def result(expect: list[Any], inputs: list[Any] | None = None, rules: str = "shop.yaml", **keys: Any) -> RuleTestResult:
     [one] = tester.run(
-        tester.load(suite(a_test(expect, inputs, **keys), rules=rules), "rules/shop_test.yaml", read_file)
+        tester.load_suite(suite(a_test(expect, inputs, **keys), rules=rules), "rules/shop_test.yaml", read_file)
     )
     return one
 
 
 def problems(text: str) -> list[str]:
     with pytest.raises(InvalidFiles) as caught:
-        tester.load(text, "rules/shop_test.yaml", read_file)
+        tester.load_suite(text, "rules/shop_test.yaml", read_file)
     return [str(problem) for problem in caught.value.problems]
 
 
@@ -98,7 +98,7 @@ def test_an_action_is_compared_by_the_keys_that_are_given(keys: dict[str, Any]) 
     assert result([{"action": "SetWeights"} | keys]).passed
 
 
-def test_an_action_that_nobody_expects_fails() -> None:
+def test_an_action_that_is_not_expected_fails() -> None:
     one = result([])
     assert [said.at for said in one.unexpected] == [15]
     assert one.missing == ()
@@ -159,7 +159,7 @@ def test_a_test_goes_on_until_its_last_expected_action() -> None:
     assert result([], inputs).passed
 
 
-def test_a_route_may_be_given_as_it_stands() -> None:
+def test_a_route_may_be_given_as_the_cluster_has_it() -> None:
     given = {
         "route": {
             "cluster": "east", "kind": "TrafficSplit", "namespace": "shop", "name": "web",
@@ -194,7 +194,7 @@ def test_silence_and_signals_can_be_told() -> None:
         (" Healthy\tx2 ", 2),
     ],
 )
-def test_xn_makes_the_word_before_it_stand_n_times_in_all(values: str, count: int) -> None:
+def test_xn_repeats_the_word_before_it_to_n_times_in_all(values: str, count: int) -> None:
     assert len(tester.samples(values)) == count
 
 
@@ -270,7 +270,7 @@ def test_tests_have_names_of_their_own() -> None:
 
 def test_a_target_that_no_rule_looks_at_is_warned_of() -> None:
     inputs = [{"target": "service/east/shop/typo", "values": "Healthy"}]
-    loaded = tester.load(suite(a_test([], inputs)), "rules/shop_test.yaml", read_file)
+    loaded = tester.load_suite(suite(a_test([], inputs)), "rules/shop_test.yaml", read_file)
     assert [warning.message for warning in loaded.warnings] == ["no rule in ruleFiles looks at service/east/shop/typo"]
 
 
@@ -284,10 +284,10 @@ def test_a_file_that_is_no_test_file_is_told(text: str) -> None:
 def test_the_schema_accepts_a_test_file_and_refuses_a_misspelled_one() -> None:
     validator = jsonschema.Draft202012Validator(tester.schema())
     validator.check_schema(tester.schema())
-    good = read(suite(a_test([MOVED])), "f")[0].value
+    good = read_yaml(suite(a_test([MOVED])), "f")[0].value
     validator.validate(good)
     assert not validator.is_valid(good | {"test": []})
-    assert not validator.is_valid(read(suite(a_test([{"action": "SetWeight"}])), "f")[0].value)
+    assert not validator.is_valid(read_yaml(suite(a_test([{"action": "SetWeight"}])), "f")[0].value)
 
 
 # --- outcomes, absence and commands ---------------------------------------------------------------------------------
@@ -323,7 +323,7 @@ def test_without_outcomes_nothing_follows_an_action() -> None:
     assert not result([away, failed, home], inputs, outcomes="none").passed
 
 
-def test_an_outcome_of_what_nobody_asked_for_fails_the_test() -> None:
+def test_an_outcome_of_what_was_not_asked_for_fails_the_test() -> None:
     early = {"at": 14, "action": MOVES, "status": "Failed"}
     one = result([MOVED], outcomes=[early])
     assert not one.passed

@@ -1,4 +1,4 @@
-"""A pause that ends by itself: not early, not late, not cut short by anybody's shorter one, kept over a restart."""
+"""A pause that ends by itself: on time, not cut short by another person's shorter one, kept over a restart."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from itertools import permutations
 
 from bus.messages import Pause, Resume
 from rules.core.group import Group
-from rules.engine.group_codec import dump, load
+from rules.engine.group_codec import dump_group, load_group
 from rules.engine.groups import GroupStore
 from rules.engine.pauses import PAUSES
 from rules.engine.routing import Routing
-from rules.rehearsal.history import read
+from rules.rehearsal.history import load_history
 from rules.rehearsal.simulation import at as at_
 from tests.unit.rules.builders import (
     Event,
@@ -43,13 +43,13 @@ def test_its_hold_says_until_when() -> None:
     assert hold.what.detail == f"paused by ann since {since} until {until}: upgrade"
 
 
-def test_somebody_may_resume_before() -> None:
+def test_a_person_may_resume_before() -> None:
     events = (*WELL, paused(at=5, seconds=100), unhealthy("a", at=10), resumed(at=50))
     assert moves(failover(), *events) == [(50, AWAY)]
 
 
 def test_that_one_rule_is_resumed_ends_no_global_stop() -> None:
-    """Whoever paused all rules, before or after a pause of that one, is not overruled by the end of the other."""
+    """A pause of all rules, before or after a pause of one, is not overruled by the end of the other."""
     bad, stop, mine = unhealthy("a", at=10), paused(at=5), paused("web", at=6)
     for pauses in ((stop,), (stop, mine), (paused(at=7), mine), (stop, paused("web", at=6, seconds=300))):
         assert moves(failover(), *WELL, *pauses, bad, resumed("web", at=50)) == []
@@ -104,7 +104,7 @@ def test_a_global_stop_counts_though_its_clock_is_behind_that_of_who_resumed_one
     assert moves(failover(), *WELL, paused(at=5), old, unhealthy("a", at=60)) == []
 
 
-def test_the_later_end_counts_whoever_says_it_first() -> None:
+def test_the_later_end_counts_whichever_command_comes_first() -> None:
     short, long, for_good = paused(at=5, seconds=50), paused("web", at=6, seconds=100), paused("w*", at=7)
     bad = unhealthy("a", at=10)
     for first, second in permutations((short, long)):
@@ -125,7 +125,7 @@ def test_a_pause_that_is_given_at_the_end_of_another_counts() -> None:
 
 def restarted(groups: list[Group]) -> GroupStore:
     """Another process reads what was stored."""
-    return GroupStore(Routing(rule_set(failover()).rules), [load(dump(group)) for group in groups])
+    return GroupStore(Routing(rule_set(failover()).rules), [load_group(dump_group(group)) for group in groups])
 
 
 def stored(*events: Event) -> list[Group]:
@@ -164,6 +164,6 @@ def test_a_later_rule_is_paused_until_the_same_moment() -> None:
 
 def test_histories_say_it_so() -> None:
     line = '{"at": 9, "command": {"pause": {"rule": "*", "forSeconds": 600, "by": "ann", "reason": "upgrade"}}}'
-    ((at, fact),) = read([line], "outage.jsonl")
+    ((at, fact),) = load_history([line], "outage.jsonl").events
     assert (at, fact) == (9, Pause(rule="*", for_seconds=600, by="ann", reason="upgrade", observed_at=at_(9)))
     assert not isinstance(fact, Resume)

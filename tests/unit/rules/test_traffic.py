@@ -1,4 +1,4 @@
-"""Where traffic goes when backends fail."""
+"""Traffic when backends fail."""
 
 from __future__ import annotations
 
@@ -58,11 +58,11 @@ def test_a_secondary_that_dips_before_its_weight_is_written_is_not_chosen_when_t
     assert moves(failover(tolerationSeconds=10), *WELL, *story, until=20, outcomes=False) == [(15, BOTH), (16, C)]
 
 
-def test_a_secondary_that_nobody_knows_of_is_not_chosen() -> None:
+def test_a_secondary_that_is_not_known_is_not_chosen() -> None:
     assert moves(failover(), *WELL, unknown("b", at=4), unhealthy("a", at=5)) == [(5, C)]
 
 
-def test_a_secondary_never_heard_of_is_not_chosen() -> None:
+def test_a_secondary_without_an_observation_is_not_chosen() -> None:
     assert moves(failover(), route(A), healthy("a", at=0), healthy("c", at=0), unhealthy("a", at=5)) == [(5, C)]
 
 
@@ -170,7 +170,7 @@ def test_an_action_carries_the_healthy_weights_so_that_they_can_be_kept() -> Non
     assert moved[-1].remember == {"a": 90, "b": 0, "c": 0}
 
 
-# --- the route as it stands --------------------------------------------------------------------------------------
+# --- the route's current weights ----------------------------------------------------------------------------------
 
 
 def test_a_hand_edit_is_put_right() -> None:
@@ -180,7 +180,7 @@ def test_a_hand_edit_is_put_right() -> None:
     assert things[0].because == "Drift"
 
 
-def test_nothing_is_asked_where_the_weights_already_stand_as_they_should() -> None:
+def test_nothing_is_asked_where_the_weights_are_already_as_they_should_be() -> None:
     assert moves(failover(), route(BOTH), unhealthy("a", at=0), healthy("b", at=0), healthy("c", at=0)) == []
 
 
@@ -199,7 +199,7 @@ def test_a_route_that_appears_later_is_decided_by_what_was_heard_before() -> Non
     assert moves(failover(tolerationSeconds=10), *early, route(A, at=50)) == [(50, BOTH)]
 
 
-def test_a_deleted_route_holds_and_a_recreated_one_is_decided_anew() -> None:
+def test_a_deleted_route_holds_and_a_recreated_one_is_decided_again() -> None:
     gone, back = route({}, at=20, exists=False), route(A, at=40)
     assert holds(failover(), *WELL, gone, unhealthy("a", at=30), back) == [(20, "RouteNotFound")]
     assert moves(failover(), *WELL, gone, unhealthy("a", at=30), back) == [(40, BOTH)]
@@ -252,7 +252,7 @@ def test_a_backend_of_another_namespace_is_watched_there() -> None:
     assert moves(rule, *stands, unhealthy("a", at=5)) == [(5, {"a": 0, "pay/b": 1})]
 
 
-def test_two_rules_on_one_target_both_hear_of_it() -> None:
+def test_two_rules_on_one_target_both_get_its_facts() -> None:
     other = failover(
         name="other", route={"cluster": "east", "kind": "TrafficSplit", "namespace": "shop", "name": "api"}
     )
@@ -260,11 +260,11 @@ def test_two_rules_on_one_target_both_hear_of_it() -> None:
     assert moves([failover(), other], *events) == [(5, BOTH), (5, BOTH)]
 
 
-# --- backends that nobody has spoken of ----------------------------------------------------------------------------
+# --- backends without an observation -------------------------------------------------------------------------------
 
 
-def test_traffic_is_not_moved_to_a_backend_that_nobody_has_heard_of() -> None:
-    """It has a share already, and no probe: the route would stand on it alone."""
+def test_traffic_is_not_moved_to_a_backend_without_an_observation() -> None:
+    """It has a share already, and no probe: the route would depend on it alone."""
     rule = failover(backends=backends("a", "b"))
     both = route({"a": 1, "b": 1})
     assert moves(rule, both, unhealthy("a", at=0), until=60) == []
@@ -273,18 +273,18 @@ def test_traffic_is_not_moved_to_a_backend_that_nobody_has_heard_of() -> None:
     assert moves(rule, both, unhealthy("a", at=0), healthy("b", at=5), until=60) == [(5, {"a": 0, "b": 1})]
 
 
-def test_one_that_nobody_has_heard_of_keeps_its_share_beside_one_that_is_ready() -> None:
+def test_one_without_an_observation_keeps_its_share_beside_one_that_is_ready() -> None:
     three = route({"a": 1, "b": 1, "c": 0})
     rule = failover(backends=backends("a", "b", "c"))
     assert moves(rule, three, unhealthy("a", at=5), healthy("c", at=0), until=60) == [(5, {"a": 0, "b": 1, "c": 1})]
 
 
-def test_a_ready_one_of_a_higher_tier_is_better_than_one_that_nobody_has_heard_of() -> None:
+def test_a_ready_one_of_a_higher_tier_is_better_than_one_without_an_observation() -> None:
     three = route({"a": 1, "b": 1, "c": 0})
     rule = failover(backends=backends("a", "b", {"service": "c", "tier": 2}))
     assert moves(rule, three, unhealthy("a", at=5), healthy("c", at=0), until=60) == [(5, {"a": 0, "b": 0, "c": 1})]
 
 
-def test_what_was_moved_before_the_bus_was_wiped_stays_until_it_is_heard_of() -> None:
+def test_what_was_moved_before_the_bus_was_wiped_stays_until_it_is_observed() -> None:
     rule = failover(backends=backends("a", "b"))
     assert said(rule, route({"a": 0, "b": 1}), unhealthy("a", at=0), until=60) == []

@@ -1,4 +1,4 @@
-"""What `reactor check` says of rules that cannot come back, and of trials that never pass."""
+"""Messages of `reactor check` about rules that cannot come back, and trials that never pass."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from rules.loader import load
+from rules.loader import load_rules
 from tests.unit.rules.builders import failover, rule_file
 
 RATIO = "sum by (s) (rate(bad[1m])) / sum by (s) (rate(all[1m]))"
@@ -33,7 +33,7 @@ def probe(service: str, **keys: Any) -> dict[str, Any]:
 
 def warned(*sources: dict[str, Any], **rule: Any) -> list[str]:
     given = failover(recoverySeconds=60, backends=[{"service": "a"}, {"service": "b"}], **rule)
-    problems = load([("r.yaml", rule_file(given, sources=[*sources, probe("b")]))]).warnings
+    problems = load_rules([("r.yaml", rule_file(given, sources=[*sources, probe("b")]))]).warnings
     return [f"{problem.path}: {problem.message}" for problem in problems]
 
 
@@ -94,10 +94,10 @@ def test_a_trial_in_which_an_alerts_source_says_too_seldom_that_it_is_confirmed_
     assert warned({**alerts, "refreshSeconds": 5}, failback={"mode": "Trial", "trial": {"seconds": 70}}) == []
 
 
-def test_a_secondary_that_only_such_a_signal_speaks_of_never_gets_traffic() -> None:
+def test_a_secondary_that_only_such_a_signal_observes_never_gets_traffic() -> None:
     both = query(target="service/east/shop/{s}")
     given = failover(backends=[{"service": "a"}, {"service": "b"}], failback={"mode": "Manual"})
-    (said,) = [problem.message for problem in load([("r.yaml", rule_file(given, sources=[both]))]).warnings]
+    (said,) = [problem.message for problem in load_rules([("r.yaml", rule_file(given, sources=[both]))]).warnings]
     assert "add a probe of service/east/shop/b, or `treatUnknownAs: Healthy` here" in said
     given["backends"] = [{"service": "a"}, {"service": "b", "treatUnknownAs": "Healthy"}]
-    assert load([("r.yaml", rule_file(given, sources=[both]))]).warnings == ()
+    assert load_rules([("r.yaml", rule_file(given, sources=[both]))]).warnings == ()

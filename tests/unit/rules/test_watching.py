@@ -1,4 +1,4 @@
-"""What was heard of backends before their route appeared."""
+"""Observations of backends before their route appeared."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SELECTING = failover(route={"cluster": "east", "kind": "TrafficSplit", "selector
 
 
 def moved(heard: Any) -> list[dict[str, int]]:
-    """What is written when the route appears at second 20, after these were heard one after the other."""
+    """Weights that are written when the route appears at second 20, after these observations."""
     group_store = GroupStore(Routing(rule_set(SELECTING).rules))
     for fact in heard:
         group_store.apply([fact], at(12))

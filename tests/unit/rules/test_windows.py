@@ -1,4 +1,4 @@
-"""How long bad must last before a rule acts, and good before it goes back."""
+"""Length of a bad time before a rule acts, and of a good time before it goes back."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_a_window_that_was_over_before_the_recovery_moves_nothing_once_the_recov
     assert holds(patient(10, 60), *STANDS, *late) == [(20, "HealthyNow")]
 
 
-def test_a_second_flap_starts_the_window_anew() -> None:
+def test_a_second_flap_restarts_the_window() -> None:
     flaps = [unhealthy("a", at=5), healthy("a", at=12), unhealthy("a", at=13)]
     assert moves(patient(10), *STANDS, *flaps) == [(23, AWAY)]
 
@@ -56,7 +56,7 @@ def test_repeated_bad_news_does_not_push_the_deadline_back() -> None:
     assert moves(patient(10), *STANDS, *(unhealthy("a", at=second) for second in range(5, 40))) == [(15, AWAY)]
 
 
-def test_a_window_begins_when_the_failure_was_seen_not_when_it_was_heard_of() -> None:
+def test_a_window_begins_when_the_failure_was_seen_not_when_it_was_received() -> None:
     assert moves(patient(10), *STANDS, unhealthy("a", at=5, heard=9)) == [(15, AWAY)]
 
 
@@ -82,7 +82,7 @@ def test_traffic_goes_back_only_after_the_recovery_time() -> None:
     assert moves(patient(10, 60), *STANDS, unhealthy("a", at=5), healthy("a", at=100)) == [(15, AWAY), (160, HOME)]
 
 
-def test_a_dip_during_recovery_starts_the_recovery_anew() -> None:
+def test_a_dip_during_recovery_restarts_the_recovery() -> None:
     dip = [unhealthy("a", at=5), healthy("a", at=100), unhealthy("a", at=130), healthy("a", at=131)]
     assert moves(patient(10, 60), *STANDS, *dip) == [(15, AWAY), (191, HOME)]
 
@@ -95,7 +95,7 @@ def test_unknown_alone_never_moves_traffic() -> None:
     assert moves(patient(10), *STANDS, *(unknown("a", at=second) for second in range(5, 500, 5))) == []
 
 
-def test_an_open_window_waits_while_nobody_knows_and_goes_on_afterwards() -> None:
+def test_an_open_window_waits_while_health_is_unknown_and_goes_on_afterwards() -> None:
     # 4 s bad, 20 s unknown, then bad again: 6 s are left.
     gap = [unhealthy("a", at=5), unknown("a", at=9), unhealthy("a", at=29)]
     assert moves(patient(10), *STANDS, *gap) == [(35, AWAY)]
@@ -123,7 +123,7 @@ def test_unknown_is_no_recovery() -> None:
     assert moves(patient(10, 5), *STANDS, *gone) == [(15, AWAY)]
 
 
-def test_an_open_recovery_waits_while_nobody_knows() -> None:
+def test_an_open_recovery_waits_while_health_is_unknown() -> None:
     gap = [unhealthy("a", at=5), healthy("a", at=100), unknown("a", at=110), healthy("a", at=200)]
     assert moves(patient(10, 60), *STANDS, *gap) == [(15, AWAY), (250, HOME)]
 
@@ -138,7 +138,7 @@ def test_with_treat_unknown_as_unhealthy_not_knowing_counts_as_bad() -> None:
     assert moves(patient(10, treatUnknownAs="Unhealthy"), *STANDS, *mixed) == [(15, AWAY)]
 
 
-def test_a_target_never_heard_of_is_no_reason_to_act_even_then() -> None:
+def test_a_target_without_an_observation_is_no_reason_to_act_even_then() -> None:
     never = (route(HOME), healthy("b", at=0))
     assert moves(patient(0, treatUnknownAs="Unhealthy"), *never) == []
 
@@ -186,7 +186,7 @@ def test_one_signal_that_is_unknown_outweighs_one_that_is_healthy() -> None:
 
 
 @pytest.mark.parametrize(("counts", "acts"), [("Hold", 31), ("Unhealthy", 22)])
-def test_late_good_news_from_before_another_signal_knew_nothing_starts_the_window_anew(counts: str, acts: int) -> None:
+def test_late_good_news_from_before_another_signal_knew_nothing_restarts_the_window(counts: str, acts: int) -> None:
     story = [
         unhealthy("a", at=5, signal="x"), unknown("a", at=12, signal="y"),
         healthy("a", at=10, heard=14, signal="x"), unhealthy("a", at=21, signal="x"),
@@ -247,7 +247,7 @@ def test_a_resolved_alert_that_goes_stale_is_unknown_from_that_moment_on() -> No
 
 @pytest.mark.parametrize("order", [1, -1])
 def test_facts_of_one_instant_are_one_step_in_any_order(order: int) -> None:
-    # Half a picture would be: the primary is bad and nobody else is known.
+    # Half a picture would be: the primary is bad and no other backend is known.
     events = [route(HOME), unhealthy("a", at=0), healthy("b", at=0)][::order]
     assert moves(failover(backends=backends("a", "b")), *events) == [(0, AWAY)]
     assert holds(failover(backends=backends("a", "b")), *events) == []

@@ -6,17 +6,17 @@ from typing import Any
 
 import pytest
 
-from rules.rulefile.yaml import BYTES_MAX, DEPTH_MAX, NODES_MAX, read
+from rules.rulefile.yaml import BYTES_MAX, DEPTH_MAX, NODES_MAX, read_yaml
 
 
 def value(text: str) -> Any:
-    document, problems = read(text, "f.yaml")
+    document, problems = read_yaml(text, "f.yaml")
     assert problems == []
     return document.value
 
 
 def problem(text: str) -> str:
-    _, problems = read(text, "f.yaml")
+    _, problems = read_yaml(text, "f.yaml")
     assert len(problems) == 1
     return str(problems[0])
 
@@ -39,7 +39,7 @@ def test_scalars_are_those_of_the_core_schema(text: str, meant: object) -> None:
 
 
 def test_everything_has_a_position() -> None:
-    document, _ = read("a:\n  - b: 1\n    c: [x, y]\n", "f.yaml")
+    document, _ = read_yaml("a:\n  - b: 1\n    c: [x, y]\n", "f.yaml")
     assert document.places["a", 0, "c", 1] == (3, 12)
     assert document.keys["a", 0, "c"] == (3, 5)
 
@@ -71,12 +71,12 @@ def test_tags_are_refused() -> None:
         assert "is not read" in problem(text)
 
 
-def test_a_key_that_stands_twice_is_told_with_its_first_place() -> None:
+def test_a_key_that_is_there_twice_is_told_with_its_first_place() -> None:
     assert problem("a: 1\nb:\n  c: 1\n  c: 2\n") == "f.yaml:4:3: b.c: the key is given twice, first in line 3"
 
 
-def test_all_keys_that_stand_twice_are_told() -> None:
-    assert len(read("a: 1\na: 2\nb: 1\nb: {c: 1, c: 2}\n", "f.yaml")[1]) == 3
+def test_all_keys_that_are_there_twice_are_told() -> None:
+    assert len(read_yaml("a: 1\na: 2\nb: 1\nb: {c: 1, c: 2}\n", "f.yaml")[1]) == 3
 
 
 @pytest.mark.parametrize("text", [".nan", ".inf", "-.Inf", "1e999", "-1.5e400"])

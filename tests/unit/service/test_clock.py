@@ -1,4 +1,4 @@
-"""Whose time it is: a process whose clock differs from the bus's uses the bus's, one whose clock is right its own."""
+"""Time of a process: one whose clock differs from the bus's uses the bus's, one whose clock is right its own."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ async def test_a_clock_that_is_off_is_set_by_the_bus(seconds: float) -> None:
 async def test_a_difference_of_less_than_a_second_is_set_right_without_an_error(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """What it dates would else be as much too old, or too young, for all others."""
+    """Otherwise its dates would be too old, or too young, by as much for all others."""
     ours = Clock(wrong_by=timedelta(seconds=-0.9))
     await keep_time_with(MemoryBus(Clock().now), ours)
     assert ours.skew_seconds < 0.1

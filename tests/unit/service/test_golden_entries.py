@@ -1,4 +1,4 @@
-"""What an earlier release stored in a bucket is read by this one, under the key that it had."""
+"""Entries that an earlier release stored in a bucket are read by this one, under the key that they had."""
 
 from __future__ import annotations
 
@@ -60,9 +60,12 @@ def objects(value: Any) -> Iterator[dict[str, Any]]:
 
 def with_later_keys(value: bytes, *, deep: bool) -> bytes:
     """The entry with a key of a later release, `deep`: in each of its objects. As it was where it is no object."""
-    if not value.startswith(b"{"):
+    try:
+        said = json.loads(value)
+    except ValueError:  # a key of random bytes, which may begin as an object does
         return value
-    said = json.loads(value)
+    if not isinstance(said, dict):
+        return value
     for one in [*objects(said)] if deep else [said]:
         one["since_2_0"] = LATER_VALUE
     return json.dumps(said).encode()

@@ -1,4 +1,4 @@
-"""What a line of the log says, for people and for machines."""
+"""Lines of the log, for people and for machines."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from reactor.runtime.telemetry import start_logging
 
 @contextmanager
 def written(style: Literal["logfmt", "json"], level: str = "info") -> Iterator[io.StringIO]:
-    """What the block logs, once it is over."""
+    """Log output of the block, once it is over."""
     out = io.StringIO()
     root = logging.getLogger()
     before = (root.handlers[:], root.level)

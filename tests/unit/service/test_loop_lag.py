@@ -1,4 +1,4 @@
-"""How long this process is held is measured, and the garbage collector holds it for a short time only."""
+"""Lag of the event loop is measured, and the garbage collector holds it for a short time only."""
 
 from __future__ import annotations
 

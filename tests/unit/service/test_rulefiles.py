@@ -1,4 +1,4 @@
-"""Rule files as they stand on the disk: one snapshot, one digest, and a look that waits until they stand still."""
+"""Rule files as they are on the disk: one snapshot, one digest, and a look that waits until they change no more."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def named(*files: Path) -> Settings:
 
 
 class Switched:
-    """What a process would go by."""
+    """Rules to which a process was switched, one after the other."""
 
     def __init__(self, *, fails: bool = False) -> None:
         self.rules: list[list[str]] = []
@@ -83,7 +83,7 @@ def text(content: str) -> Snapshot:
     return Snapshot((("rules.yaml", content),))
 
 
-async def test_a_change_is_taken_once_it_stands_still(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_change_is_taken_once_the_files_change_no_more(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     files, switch = RuleFiles(named(file)), Switched()
     written = [text(TWO[:length]) for length in (30, 90, len(ONE) + 10)]  # an editor that is at it
     assert await watched(files, switch, [*written, text(TWO), text(TWO), text(TWO)], monkeypatch) == 1
@@ -118,7 +118,7 @@ async def test_mistakes_are_told_once_and_forgotten_when_mended(
 
 
 @pytest.mark.parametrize("name", BAD)
-async def test_no_bad_rule_file_takes_the_place_of_the_rules_that_stand(
+async def test_no_bad_rule_file_takes_the_place_of_the_rules_in_use(
     file: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, name: str
 ) -> None:
     files, switch = RuleFiles(named(file)), Switched()
@@ -137,7 +137,7 @@ async def test_no_bad_rule_file_takes_the_place_of_the_rules_that_stand(
         ("17 MiB", ": is larger than 16 MiB"),
     ],
 )  # fmt: skip
-async def test_what_cannot_be_read_while_a_process_runs_is_a_problem_and_hangs_nobody(
+async def test_what_cannot_be_read_while_a_process_runs_is_a_problem_and_hangs_no_process(
     file: Path, monkeypatch: pytest.MonkeyPatch, kind: str, said: str
 ) -> None:
     settings = named(file)
@@ -155,7 +155,7 @@ async def test_what_cannot_be_read_while_a_process_runs_is_a_problem_and_hangs_n
     assert (switch.rules, telemetry.rule_files_invalid._value.get()) == ([], 1)
 
 
-async def test_rules_that_cannot_be_taken_up_are_a_problem_and_those_of_before_stand(
+async def test_rules_that_cannot_be_taken_up_are_a_problem_and_those_of_before_stay(
     file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     files = RuleFiles(named(file))

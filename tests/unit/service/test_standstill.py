@@ -1,4 +1,4 @@
-"""A process that stood still knows it before it says anything."""
+"""A process that was suspended knows it before it publishes anything."""
 
 from __future__ import annotations
 

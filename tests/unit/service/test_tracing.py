@@ -53,7 +53,7 @@ def test_what_a_window_leads_to_belongs_to_the_trace_of_what_opened_it(exporter:
         pass
     traces.heard([observation], [seen.traceparent], [group])
     later = observation.model_copy(update={"observed_at": at(15)})
-    traces.heard([later], [None], [group])  # a refresh has no trace
+    traces.heard([later], [None], [group])  # a refresh is not traced
     with traces.decided([decision]) as trace:
         carried = trace(decision.group)
     assert decision.actions

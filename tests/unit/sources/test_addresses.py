@@ -1,4 +1,4 @@
-"""Where no probe may connect to."""
+"""Addresses to which no probe may connect."""
 
 from __future__ import annotations
 

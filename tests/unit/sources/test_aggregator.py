@@ -1,4 +1,4 @@
-"""Several objects of one target, and targets that nobody makes any more."""
+"""Several objects of one target, and targets that no object has any more."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ RED, BLUE = {"team": "red"}, {"team": "blue"}
 
 
 class Choir:
-    """A chorus, and what was heard of it."""
+    """An aggregator, and what it has published."""
 
     def __init__(self) -> None:
         self.clock = HandClock()
         self.said: list[Observation] = []
         self.dated: list[timedelta] = []
-        """How long ago each says that it was seen."""
+        """Age of each observation."""
         self.ages: dict[str, float | None] = {}
         source = TcpProbe(name="s", kind="TcpProbe", host="h", port=1, target="custom/{team}", refresh_seconds=30)
         self.aggregator: TargetAggregator[str] = TargetAggregator(
@@ -57,7 +57,7 @@ class Choir:
         await asyncio.gather(task, return_exceptions=True)
 
     def heard(self) -> list[tuple[str, Health]]:
-        """What was said since this was last asked."""
+        """Observations since the last call."""
         found = [(one.target.removeprefix("custom/"), one.status) for one in self.said]
         self.said.clear()
         return found
@@ -85,7 +85,7 @@ async def test_when_the_worst_recovers_the_next_worst_speaks(choir: Choir) -> No
     assert choir.heard() == [("red", U), ("red", N), ("red", H)]
 
 
-async def test_a_target_that_nobody_makes_any_more_is_unknown_and_not_repeated(choir: Choir) -> None:
+async def test_a_target_that_no_object_has_any_more_is_unknown_and_not_repeated(choir: Choir) -> None:
     await choir.notes(("a", H, RED))
     await choir.notes(("a", U, BLUE))
     assert choir.heard() == [("red", H), ("blue", U), ("red", N)]
@@ -110,7 +110,7 @@ async def test_an_object_that_leaves_takes_only_its_own_word_along(choir: Choir)
     assert choir.heard() == [("red", U), ("red", H), ("red", N)]
 
 
-async def test_what_is_gone_speaks_only_where_nobody_else_is_left(choir: Choir) -> None:
+async def test_what_is_gone_counts_only_where_no_other_is_left(choir: Choir) -> None:
     await choir.notes(("a", H, RED), ("b", H, RED))
     await choir.notes(("a", U, RED), gone=True)
     await choir.notes(("b", U, RED), gone=True)

@@ -1,4 +1,4 @@
-"""Where a probe finds a backend bad and no window is awaited, the others are looked at before anybody asks."""
+"""After a probe finds a backend bad and no window is awaited, the others are looked at before they are asked for."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from bus.messages import Health, Observation, RefreshRequest
 from bus.testing.memory import MemoryBus
 from reactor.sources.companions import Companions
 from reactor.sources.refresh import RefreshHandler, RefreshRequests
-from rules.loader import RuleSet, load
+from rules.loader import RuleSet, load_rules
 from tests.clock import HandClock
 
 AT = datetime(2026, 1, 1, tzinfo=UTC)
@@ -45,7 +45,7 @@ rules:
 
 
 def loaded(*, toleration: int) -> RuleSet:
-    return load([("shop.yaml", RULES.format(toleration=toleration))])
+    return load_rules([("shop.yaml", RULES.format(toleration=toleration))])
 
 
 def word(status: Health, *, target: str = "custom/a", since: float = 0) -> Observation:
@@ -55,7 +55,7 @@ def word(status: Health, *, target: str = "custom/a", since: float = 0) -> Obser
 
 
 async def asked(rules: RuleSet, fact: Observation) -> list[RefreshRequest]:
-    """What the source of custom/b is asked when this is said."""
+    """Requests to the source of custom/b after this fact."""
     bus, out = MemoryBus(lambda: AT), list[RefreshRequest]()
 
     async def hear(body: bytes) -> None:
@@ -78,7 +78,7 @@ async def test_the_first_bad_word_has_the_others_looked_at_from_then_on() -> Non
     [word(Health.HEALTHY), word(Health.UNHEALTHY, since=1), word(Health.UNHEALTHY, target="custom/other")],
     ids=["good", "said again", "of nobody's companion"],
 )
-async def test_what_is_no_news_of_a_failure_asks_nobody(fact: Observation) -> None:
+async def test_what_is_no_news_of_a_failure_asks_no_source(fact: Observation) -> None:
     assert await asked(loaded(toleration=0), fact) == []
 
 
@@ -87,7 +87,7 @@ async def test_where_a_window_is_awaited_the_decider_asks_when_it_ends() -> None
 
 
 async def test_a_watch_is_asked_for_all_that_it_sees_by_one_request() -> None:
-    rules = load([("shop.yaml", WATCHED)])
+    rules = load_rules([("shop.yaml", WATCHED)])
     bus, out = MemoryBus(lambda: AT), list[RefreshRequest]()
 
     async def hear(body: bytes) -> None:
@@ -127,7 +127,7 @@ async def test_a_source_of_the_same_process_is_asked_without_the_bus() -> None:
     assert out == [RefreshRequest(targets=("custom/b",), not_before=AT)]
 
 
-async def test_a_source_with_two_voices_is_asked_for_both_and_ends_as_one() -> None:
+async def test_a_source_with_two_signals_is_asked_for_both_and_ends_as_one() -> None:
     """As nodes do: of nodes and of zones. Found by chaos: each clean stop ended such a source with an error."""
     requests, out = RefreshRequests(MemoryBus(lambda: AT), HandClock()), list[str]()
 

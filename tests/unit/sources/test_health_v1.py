@@ -32,12 +32,12 @@ def test_a_request_is_what_protoc_would_write(service: str, message: bytes) -> N
         (b"\x08\x02", "NOT_SERVING"),
         (b"\x08\x03", "SERVICE_UNKNOWN"),
         (b"\x08\x63", "status 99"),
-        (b"\x12\x03abc\x08\x01", "SERVING"),  # a field that is new to us stands before it
+        (b"\x12\x03abc\x08\x01", "SERVING"),  # a field that is new to us comes before it
         (b"\x08\x02\x08\x01", "SERVING"),  # the last one counts
         (b"\x19" + b"\0" * 8 + b"\x15" + b"\0" * 4 + b"\x08\x01", "SERVING"),
     ],
 )
-def test_a_status_is_read_whatever_stands_around_it(message: bytes, name: str) -> None:
+def test_a_status_is_read_whatever_is_around_it(message: bytes, name: str) -> None:
     assert status_name(decode_status(message)) == name
 
 

@@ -39,7 +39,7 @@ def test_time_without_a_watch_is_no_silence_of_theirs() -> None:
     assert silence(beats, "a", 20) == 6
 
 
-def test_time_in_which_this_process_stood_still_is_no_silence_of_theirs() -> None:
+def test_time_in_which_this_process_was_suspended_is_no_silence_of_theirs() -> None:
     beats = Heartbeats(0, look_seconds=5)
     beats.seen("a", 1, 0)
     beats.look(5, listening=True)
@@ -47,7 +47,7 @@ def test_time_in_which_this_process_stood_still_is_no_silence_of_theirs() -> Non
     assert silence(beats, "a", 605) == 15
 
 
-def test_a_forgotten_lease_that_comes_back_starts_anew() -> None:
+def test_a_forgotten_lease_that_comes_back_starts_again() -> None:
     beats = Heartbeats(0, look_seconds=5)
     beats.seen("a", 1, 0)
     beats.gone("a")

@@ -1,4 +1,4 @@
-"""What a sample means."""
+"""Meaning of a sample."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A source says what changed at once, and what stands now and then."""
+"""A source publishes a change at once, and what is unchanged now and then."""
 
 from __future__ import annotations
 
@@ -73,14 +73,16 @@ async def test_an_observation_carries_what_the_core_needs(
     publisher: HealthPublisher, bus: Bus, clock: HandClock
 ) -> None:
     clock.seconds = 5
-    await publisher.say("custom/a", N, labels={"k": "v" * 5000}, detail="two\nlines", resolved=True)
+    await publisher.say("custom/a", N, labels={"k": "v" * 5000}, detail="two\nlines")
     (said,) = bus.taken
-    assert (said.signal, said.stale_seconds, said.resolved, said.detail) == ("port", 77, True, "two lines")
+    assert (said.signal, said.stale_seconds, said.detail) == ("port", 77, "two lines")
     assert said.observed_at == T0 + timedelta(seconds=5)
     assert len(said.labels["k"]) == 4096
 
 
-async def test_what_stands_is_said_again_every_refresh(publisher: HealthPublisher, bus: Bus, clock: HandClock) -> None:
+async def test_what_is_unchanged_is_published_again_every_refresh(
+    publisher: HealthPublisher, bus: Bus, clock: HandClock
+) -> None:
     await publisher.say("custom/a", H)
     await refreshed(publisher, clock, until=100)
     gaps = [later.observed_at - earlier.observed_at for earlier, later in zip(bus.taken, bus.taken[1:], strict=False)]
@@ -136,7 +138,7 @@ async def test_labels_that_give_no_target_are_counted_and_logged_once(
     assert len(caplog.records) == 1
 
 
-async def test_a_source_speaks_of_no_more_targets_than_its_limit(
+async def test_a_source_observes_no_more_targets_than_its_limit(
     clock: HandClock, bus: Bus, caplog: pytest.LogCaptureFixture
 ) -> None:
     source = TcpProbe(name="wide", kind="TcpProbe", host="db", port=1, target="custom/{x}", max_targets=100)
@@ -145,7 +147,7 @@ async def test_a_source_speaks_of_no_more_targets_than_its_limit(
     for number in range(1000):
         await publisher.say(f"custom/{number}", H)
     await publisher.say_once("custom/of-nobody", N)
-    assert len(publisher.targets) == 100
+    assert len(publisher._standing.keys) == 100
     assert len(bus.taken) == 100
     assert REGISTRY.get_sample_value("reactor_targets_refused_total", {"source": "wide"}) == refused + 901
     assert [record.getMessage() for record in caplog.records if "too many targets" in record.getMessage()] == [

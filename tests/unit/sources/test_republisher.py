@@ -38,7 +38,7 @@ async def test_a_last_word_is_told_and_forgotten() -> None:
     bus = Bus()
     standing = Republisher(bus.tell, HandClock(), period_seconds=30)
     await standing.say_once("a", GONE)
-    await standing.refresh()
+    await standing._refresh(lambda _: LONG_AGO)
     assert len(bus.taken) == 1
     assert not standing.keys
 
@@ -50,7 +50,7 @@ async def test_a_last_word_that_the_bus_did_not_take_stays_owed() -> None:
     await standing.say_once("a", GONE)
     assert standing.keys == {"a"}
     bus.down = False
-    await standing.refresh()
+    await standing._refresh(lambda _: LONG_AGO)
     assert (len(bus.taken), standing.keys) == (1, frozenset())
 
 
@@ -71,9 +71,9 @@ async def test_what_is_said_again_is_dated_when_it_was_last_known_to_be_so() -> 
     await standing.say("a", GONE, changed=True)
     seen = clock.now()
     clock.seconds += 40
-    await standing.refresh()
+    await standing._refresh(lambda _: LONG_AGO)
     clock.seconds += 40
-    await standing.refresh(clock.now() - timedelta(seconds=5))
+    await standing._refresh(lambda _: clock.now() - timedelta(seconds=5))
     assert [route.observed_at for route in bus.taken] == [seen, seen, clock.now() - timedelta(seconds=5)]
 
 
@@ -85,7 +85,7 @@ async def test_what_the_bus_takes_late_is_dated_when_it_was_seen() -> None:
     seen = clock.now()
     clock.seconds += 10
     bus.down = False
-    await standing.refresh()
+    await standing._refresh(lambda _: LONG_AGO)
     assert [route.observed_at for route in bus.taken] == [seen]
 
 
@@ -104,7 +104,7 @@ async def test_a_source_that_ends_before_it_begins_to_speak_leaves_nothing_behin
     assert (bus.taken, warned) == ([], [])
 
 
-async def test_when_the_bus_has_lost_facts_all_that_stands_is_told_again_at_once() -> None:
+async def test_when_the_bus_has_lost_facts_all_observations_are_told_again_at_once() -> None:
     bus, clock, wakers = Bus(), Clock(), set[Callable[[], None]]()
 
     def watch(wake: Callable[[], None]) -> Callable[[], None]:

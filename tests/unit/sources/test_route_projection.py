@@ -1,4 +1,4 @@
-"""Routes as they stand in a cluster, odd ones among them."""
+"""Routes as they are in a cluster, odd ones among them."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def test_backends_that_are_no_services_are_left_alone() -> None:
     assert ([backend.service for backend in route.backends], route.problem) == (["b"], "")
 
 
-def test_a_service_that_stands_twice_is_told_twice() -> None:
+def test_a_service_that_is_there_twice_is_told_twice() -> None:
     route = http_route(refs({"name": "a", "port": 1}, {"name": "a", "port": 2, "weight": 3}))
     assert [(backend.service, backend.weight) for backend in route.backends] == [("a", 1), ("a", 3)]
 

@@ -46,7 +46,7 @@ def test_a_verdict_falls_exactly_when_as_many_tries_in_a_row_agree(
 
 
 @given(TRIES, TRIES, THRESHOLD, THRESHOLD)
-def test_after_our_own_mistake_everything_is_counted_anew(
+def test_after_our_own_mistake_everything_is_counted_from_the_start(
     before: list[bool], after: list[bool], failures: int, successes: int
 ) -> None:
     streak = ThresholdCounter(failures=failures, successes=successes)

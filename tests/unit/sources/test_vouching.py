@@ -1,4 +1,4 @@
-"""What a source's word proves: from when on it has been so, and until when."""
+"""Proof by a source's observation: from when on the status has lasted, and until when."""
 
 from __future__ import annotations
 
@@ -85,13 +85,13 @@ async def test_a_word_says_who_can_be_asked_and_since_when_it_has_been_so(
     assert bus.last.valid_seconds is None
 
 
-async def test_another_status_begins_anew(publisher: HealthPublisher, clock: HandClock, bus: Bus) -> None:
+async def test_another_status_begins_again(publisher: HealthPublisher, clock: HandClock, bus: Bus) -> None:
     for seconds, status in ((0, U), (5, H), (9, U)):
         await says(publisher, clock, seconds, status, resolution_seconds=12)
     assert bus.last.since == at(9)
 
 
-async def test_time_in_which_no_look_was_taken_begins_anew_and_is_said_at_once(
+async def test_time_in_which_no_look_was_taken_begins_again_and_is_said_at_once(
     publisher: HealthPublisher, clock: HandClock, bus: Bus
 ) -> None:
     for seconds in (0, 10, 23):
@@ -99,7 +99,9 @@ async def test_time_in_which_no_look_was_taken_begins_anew_and_is_said_at_once(
     assert [one.since for one in bus.taken] == [at(0), at(23)]
 
 
-async def test_a_change_that_nobody_watched_begins_anew(publisher: HealthPublisher, clock: HandClock, bus: Bus) -> None:
+async def test_a_change_that_was_not_watched_begins_again(
+    publisher: HealthPublisher, clock: HandClock, bus: Bus
+) -> None:
     await says(publisher, clock, 0, U, unbroken=True)
     await says(publisher, clock, 1000, U, unbroken=True)
     assert bus.last.since == at(0), "a watch that went on has seen that nothing changed"

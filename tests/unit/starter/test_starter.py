@@ -1,4 +1,4 @@
-"""What `reactor init` writes can be used as it is, whatever stands on the clusters."""
+"""Rules of `reactor init` can be used as they are, whatever is on the clusters."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from reactor.workbench.starter.starter_text import text_of_rules
 from rules import loader
 from rules.rehearsal.testing import tester
 from rules.rulefile.route_kinds import ROUTE_KINDS
+from tests.examples import many
 
 NOW = datetime.fromtimestamp(0, UTC)
 # Names that some reader of YAML takes for something else are names, too.
@@ -55,6 +56,7 @@ def clusters(draw: st.DrawFn) -> list[ClusterFindings]:
     return found
 
 
+@many(100)
 @given(clusters())
 def test_each_rule_that_moves_traffic_says_by_which_signal_it_comes_back(found: list[ClusterFindings]) -> None:
     made = starter(found)
@@ -65,6 +67,7 @@ def test_each_rule_that_moves_traffic_says_by_which_signal_it_comes_back(found: 
     assert not made.routes or "mode: Trial" in text_of_rules(made, "rules.yaml", "rules_test.yaml")
 
 
+@many(100)
 @given(clusters())
 def test_whatever_is_found_the_rules_are_quiet_under_check_and_their_tests_pass(found: list[ClusterFindings]) -> None:
     made = starter(found)
@@ -73,26 +76,27 @@ def test_whatever_is_found_the_rules_are_quiet_under_check_and_their_tests_pass(
     text = text_of_rules(made, "rules.yaml", "rules_test.yaml")
     reading = loader.examine([("rules.yaml", text)])
     assert (reading.problems, [one for one in reading.hints() if one.hint != "one-witness"]) == ([], [])
-    suite = tester.load(text_of_test(made, "rules.yaml"), "rules_test.yaml", lambda _: text)
+    suite = tester.load_suite(text_of_test(made, "rules.yaml"), "rules_test.yaml", lambda _: text)
     assert suite.warnings == ()
     assert [one.name for one in tester.run(suite) if not one.passed] == []
 
 
+@many(100)
 @given(clusters())
 def test_every_rule_that_is_made_does_nothing_yet(found: list[ClusterFindings]) -> None:
     assert {made.rule["mode"] for made in starter(found).rules} <= {"DryRun"}
 
 
-def many(number: int) -> Starter:
+def starter_of(number: int) -> Starter:
     copies = tuple(FoundCopy("Deployment", "shop", f"web-{index}", 1) for index in range(number))
     return starter([ClusterFindings("east", copies=copies), ClusterFindings("west", copies=copies)])
 
 
 def test_a_starter_has_no_more_rules_than_a_person_reads_and_says_how_many_are_left_out() -> None:
-    made = many(RULES_MAX + 3)
+    made = starter_of(RULES_MAX + 3)
     assert len(made.workloads) == RULES_MAX
     assert made.left_out == ["3 more workloads: narrow it with --namespace"]
-    assert loader.load([("rules.yaml", text_of_rules(made, "rules.yaml", "t.yaml"))]).warnings == ()
+    assert loader.load_rules([("rules.yaml", text_of_rules(made, "rules.yaml", "t.yaml"))]).warnings == ()
 
 
 def test_a_workload_that_one_cluster_has_stays_there() -> None:
@@ -102,7 +106,7 @@ def test_a_workload_that_one_cluster_has_stays_there() -> None:
     assert made.rules == []
 
 
-def test_what_could_not_be_read_stands_in_the_file() -> None:
-    made = many(1)
+def test_what_could_not_be_read_is_named_in_the_file() -> None:
+    made = starter_of(1)
     made.left_out.append("east: Nodes could not be read: forbidden")
     assert "# - east: Nodes could not be read: forbidden" in text_of_rules(made, "rules.yaml", "t.yaml")

@@ -98,7 +98,7 @@ class World:
         self.bus = MemoryBus(self.clock.now)
         self.told: list[Observation] = []
         self.series: list[dict[str, str]] | None = []
-        """What Prometheus gives; None: it does not answer."""
+        """Series that Prometheus gives; None: it does not answer."""
         self.queries: list[tuple[str, str]] = []
         self.apis: dict[str, Api] = {}
         self.slow = False
@@ -139,7 +139,7 @@ class World:
             await lifecycle.sweep()
 
     def statuses(self) -> list[str]:
-        """What was told, repetitions left out."""
+        """Reported statuses, without repetitions."""
         said = [f"{one.status}{' resolved' if one.resolved else ''}" for one in self.told]
         return [word for index, word in enumerate(said) if index == 0 or said[index - 1] != word]
 

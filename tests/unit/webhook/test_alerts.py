@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reactor.alerts.alert import ALERT_BYTES_MAX, Alert, BadAlert, fingerprint_of, from_api
+from tests.examples import many
 from tests.unit.webhook.builders import alert, moment
 
 
@@ -85,7 +86,7 @@ def test_what_is_journaled_reads_back_as_the_same_alert() -> None:
     assert Alert.read(json.loads(read.journal())) == read
 
 
-def test_an_alert_of_the_api_fires_and_says_whether_somebody_silenced_it() -> None:
+def test_an_alert_of_the_api_fires_and_says_whether_a_person_silenced_it() -> None:
     raw = alert() | {"status": {"state": "suppressed", "silencedBy": ["s"]}, "updatedAt": "2026-01-01T00:00:05Z"}
     read, active = from_api(raw | {"endsAt": "2026-01-01T00:04:00Z"})
     assert (read.status, read.ends_at, read.updated_at, active) == ("firing", None, moment(5), False)
@@ -100,6 +101,7 @@ JSON = st.recursive(
 )
 
 
+@many(100)
 @given(st.dictionaries(st.sampled_from([*alert(), "updatedAt", "x"]), JSON), st.sampled_from(list(alert())))
 def test_whatever_comes_is_read_or_refused_and_nothing_else(changes: dict[str, Any], dropped: str) -> None:
     raw = alert() | changes

@@ -1,4 +1,4 @@
-"""Who may post."""
+"""Authentication of posts."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_the_challenge_names_both_ways(guard: Guard) -> None:
     assert guard.challenge == 'Bearer realm="alert-reactor", Basic realm="alert-reactor"'
 
 
-def test_without_settings_everybody_on_loopback_may_post() -> None:
+def test_without_settings_every_client_on_loopback_may_post() -> None:
     assert Guard(Receiver()).admits(None, certificate=False)
 
 
@@ -62,7 +62,7 @@ def test_a_token_is_read_again_when_its_file_changes(tmp_path: Path) -> None:
     assert not guard.admits("Bearer before", certificate=False)
 
 
-def test_a_token_file_that_is_away_or_empty_for_a_moment_locks_nobody_out(tmp_path: Path) -> None:
+def test_a_token_file_that_is_away_or_empty_for_a_moment_locks_no_client_out(tmp_path: Path) -> None:
     path = write(tmp_path / "token", "secret")
     guard = Guard(Receiver(bearer_token_files=(path,)))
     path.unlink()

@@ -10,7 +10,7 @@ import pytest
 from bus.envelope import decode
 from bus.errors import Malformed
 from bus.messages import WebhookPost
-from reactor.webhook.body import BadBody, read
+from reactor.webhook.body import BadBody, read_body
 from reactor.webhook.journal import SLOT_SECONDS, outgoing
 from tests.unit.webhook.builders import alert, body, labelled, moment
 
@@ -40,7 +40,7 @@ BAD = {
 def test_what_is_no_webhook_is_refused_quickly_and_clearly(raw: bytes, code: int) -> None:
     started = time.thread_time()
     with pytest.raises(BadBody) as refused:
-        read(raw)
+        read_body(raw)
     assert time.thread_time() - started < 0.5  # of the processor: 1 ms
     assert refused.value.code == code
     assert 5 < len(str(refused.value)) < 300
@@ -48,22 +48,22 @@ def test_what_is_no_webhook_is_refused_quickly_and_clearly(raw: bytes, code: int
 
 @pytest.mark.parametrize("raw", [b"{}", b'{"alerts":null}', body(), body(alert())[:-1] + b',"alerts":[]}'])
 def test_a_body_without_alerts_is_taken(raw: bytes) -> None:
-    assert read(raw).alerts == []
-    assert outgoing("am", read(raw), moment(0)) == []
+    assert read_body(raw).alerts == []
+    assert outgoing("am", read_body(raw), moment(0)) == []
 
 
 def test_one_bad_alert_costs_only_itself() -> None:
-    found = read(body(alert("a"), {"status": "firing"}, alert("b", cluster="e\0ast"), alert("c")))
+    found = read_body(body(alert("a"), {"status": "firing"}, alert("b", cluster="e\0ast"), alert("c")))
     assert [json.loads(text)["fingerprint"] for text in found.alerts] == ["a", "c"]
     assert len(found.quarantined) == 2
 
 
 def test_what_alertmanager_left_out_is_known() -> None:
-    assert read(body(alert(), truncatedAlerts=41)).truncated == 41
+    assert read_body(body(alert(), truncatedAlerts=41)).truncated == 41
 
 
 def ids(raw: bytes, at: float, source: str = "am") -> list[str]:
-    return [message.id for message in outgoing(source, read(raw), moment(at))]
+    return [message.id for message in outgoing(source, read_body(raw), moment(at))]
 
 
 def test_a_retry_within_the_slot_has_the_same_id_and_a_repeat_later_has_not() -> None:
@@ -83,7 +83,7 @@ def test_other_alerts_or_another_source_have_other_ids() -> None:
 
 def test_a_large_body_becomes_chunks_that_hold_every_alert_once() -> None:
     raw = body(*(alert(f"{number:016x}") for number in range(5_000)))
-    messages = outgoing("am", read(raw), moment(0))
+    messages = outgoing("am", read_body(raw), moment(0))
     assert max(len(message.body) for message in messages) <= 512_000
     posts = [decode(message.body).data for message in messages]
     assert all(isinstance(post, WebhookPost) for post in posts)
@@ -94,7 +94,7 @@ def test_a_large_body_becomes_chunks_that_hold_every_alert_once() -> None:
 
 def test_the_largest_alert_fits_into_one_chunk() -> None:
     labels = {f"l{number}": "\x01" * 600 for number in range(62)}
-    (message,) = outgoing("am", read(body(labelled(labels))), moment(0))
+    (message,) = outgoing("am", read_body(body(labelled(labels))), moment(0))
     assert len(message.body) <= 512_000
 
 

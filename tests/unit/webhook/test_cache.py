@@ -1,4 +1,4 @@
-"""What a process believes of the bucket."""
+"""Cache of the bucket in a process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far what the keeper says proves anything: a repeated word is no evidence, a POST, a poll and a query are."""
+"""Evidence in the keeper's observations: a repeated one is none, a POST, a poll and a query are."""
 
 from __future__ import annotations
 
@@ -83,8 +83,8 @@ async def test_all_processes_say_a_post_with_the_same_time(world: World) -> None
     assert said == [moment(300)] * 2 + [moment(600)] * 2
 
 
-async def test_an_alert_that_began_again_while_it_was_not_seen_stands_only_since_then(world: World) -> None:
-    """The bus was away: its resolved was posted to nobody."""
+async def test_an_alert_that_began_again_while_it_was_not_seen_counts_only_since_then(world: World) -> None:
+    """The bus was away: its resolved reached no reactor."""
     async with world.lifecycle() as lifecycle:
         await world.post(lifecycle, alert(starts=0), at=5)
         await world.pass_time(lifecycle, 60)
@@ -172,7 +172,7 @@ async def test_what_is_not_listed_any_more_is_not_said_to_fire(polled: World) ->
     assert polled.statuses() == ["Unhealthy", "Unknown resolved"]
 
 
-async def test_a_silenced_alert_stands_and_proves_nothing(polled: World) -> None:
+async def test_a_silenced_alert_stays_and_proves_nothing(polled: World) -> None:
     async with polled.lifecycle() as lifecycle:
         await polled.post(lifecycle, alert(), at=5)
         polled.apis["a"].lists(alert(), state="suppressed")
@@ -185,7 +185,7 @@ async def test_a_silenced_alert_stands_and_proves_nothing(polled: World) -> None
 
 
 async def test_a_post_proves_where_no_alertmanager_answers(polled: World) -> None:
-    """Where one answers, its answer counts: a POST may have been written ten seconds before it came in."""
+    """An Alertmanager's answer counts where one answers: a POST may have been written ten seconds before it came in."""
     async with polled.lifecycle() as lifecycle:
         await polled.post(lifecycle, alert(), at=5)
         await polled.post(lifecycle, alert(), at=60)
@@ -242,7 +242,7 @@ async def test_a_request_says_nothing_of_targets_without_alerts(polled: World) -
     assert polled.told[before:] == []
 
 
-async def test_what_began_again_between_two_polls_stands_only_since_then(polled: World) -> None:
+async def test_what_began_again_between_two_polls_counts_only_since_then(polled: World) -> None:
     async with polled.lifecycle() as lifecycle:
         polled.apis["a"].lists(alert(starts=0))
         await polled.post(lifecycle, alert(starts=0), at=5)

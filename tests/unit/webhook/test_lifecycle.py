@@ -171,7 +171,7 @@ async def test_a_word_said_in_ignorance_of_another_process_is_taken_back(world: 
     assert healthy.observed_at < unhealthy.observed_at < moment(5111)
 
 
-async def test_queries_run_every_seconds_and_only_while_somebody_waits(world: World) -> None:
+async def test_queries_run_every_seconds_and_only_while_an_alert_waits(world: World) -> None:
     async with world.lifecycle(source(confirm=CONFIRM)) as lifecycle:
         await world.post(lifecycle, alert(), at=0)
         await world.pass_time(lifecycle, 100)
@@ -241,7 +241,7 @@ async def test_a_post_for_a_source_of_newer_rules_is_left_to_who_has_them(world:
     assert len(world.told) == 1
 
 
-async def test_two_sources_of_one_name_may_speak_of_two_targets(world: World) -> None:
+async def test_two_sources_of_one_name_may_be_about_two_targets(world: World) -> None:
     services = source(matchers=('alertname="Down"', 'service!="x"'))
     clusters = source(target="cluster/{cluster}", signal="brownout")
     async with world.lifecycle(services, clusters) as lifecycle:
@@ -296,7 +296,7 @@ async def test_what_could_not_be_said_is_said_when_the_post_comes_again(world: W
     assert world.last() == "Unhealthy"
 
 
-async def test_two_processes_agree_whoever_takes_the_post(world: World) -> None:
+async def test_two_processes_agree_whichever_takes_the_post(world: World) -> None:
     sources = source(onResolved="Healthy")
     async with world.lifecycle(sources) as one, world.lifecycle(sources) as two:
         await world.post(one, alert("a"), at=0)
@@ -412,7 +412,7 @@ async def test_what_ran_out_recovers_when_a_query_proves_it(world: World) -> Non
     assert world.statuses() == ["Unhealthy", "Unknown", "Healthy"]
 
 
-async def test_a_source_that_vouches_for_longer_runs_out_later(world: World) -> None:
+async def test_a_source_with_a_longer_promise_runs_out_later(world: World) -> None:
     async with world.lifecycle(source(maxSilenceSeconds=6 * HOUR)) as lifecycle:
         await world.post(lifecycle, alert(), at=0)
         await world.pass_time(lifecycle, 6 * HOUR, step=20)

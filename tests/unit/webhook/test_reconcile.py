@@ -1,4 +1,4 @@
-"""What was lost on the way heals against Alertmanager's API."""
+"""Lost posts are made up for by Alertmanager's API."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def world() -> World:
 async def test_an_alert_that_stays_absent_is_unknown_and_never_recovered(
     world: World, kept: AlertmanagerWebhook
 ) -> None:
-    """Nobody has said resolved, so there is nothing to believe."""
+    """No post has said resolved, so there is nothing to believe."""
     async with world.lifecycle(kept) as lifecycle:
         world.apis["b"].lists(alert())
         await world.post(lifecycle, alert(), at=0)
@@ -52,8 +52,8 @@ async def test_a_restart_of_alertmanager_ends_no_alert(world: World) -> None:
     assert world.statuses() == ["Unhealthy"]
 
 
-async def test_an_absence_in_which_nobody_looked_does_not_count(world: World) -> None:
-    """This process was stopped: whether the alert was listed in the meantime nobody knows."""
+async def test_an_absence_in_which_no_process_looked_does_not_count(world: World) -> None:
+    """This process was stopped: whether the alert was listed in the meantime is not known."""
     async with world.lifecycle() as lifecycle:
         world.apis["a"].lists(alert())
         await world.post(lifecycle, alert(), at=0)
@@ -191,7 +191,7 @@ async def test_an_old_resolved_after_the_second_firing_loses_no_failback(world: 
     assert world.statuses() == ["Unhealthy", "Unknown", "Healthy"]
 
 
-async def test_an_unlisted_alert_that_is_posted_every_five_minutes_stands(world: World) -> None:
+async def test_an_unlisted_alert_that_is_posted_every_five_minutes_stays(world: World) -> None:
     """It may come from a sender whose API the settings do not name."""
     async with world.lifecycle() as lifecycle:
         for at in range(0, 3600, 310):

@@ -1,4 +1,4 @@
-"""What posts do to what is remembered of an alert."""
+"""Effect of posts on the state of an alert."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from reactor.alerts.states import LATE, AlertOpinion, AlertOutcome, AlertState, 
 from tests.unit.webhook.builders import SHOP, alert, moment, resolved
 
 Post = tuple[dict[str, object], float]
-"""What was posted, and when it came in."""
+"""Body of a post, and the second in which it came in."""
 
 
 def fold(*posts: Post, believe: bool = False) -> tuple[AlertState, list[AlertOutcome]]:
@@ -75,7 +75,7 @@ def test_a_firing_that_comes_after_its_own_end_does_not_open_it_again() -> None:
     assert fold((resolved(), 110), (alert(), 1))[1] == [AlertOutcome.IGNORED, AlertOutcome.IGNORED]
 
 
-def test_a_list_of_the_api_counts_by_when_it_was_asked_for_and_when_the_alert_was_heard_of() -> None:
+def test_a_list_of_the_api_counts_by_when_it_was_asked_for_and_when_the_alert_was_received() -> None:
     ended = (alert(), 1.0), (resolved(ends=100), 110.0)
     fresh = alert() | {"updatedAt": moment(105).isoformat()}
     assert fold(*ended, (fresh, 111))[1][-1] is AlertOutcome.TAKEN
@@ -179,7 +179,7 @@ def test_two_targets_of_one_alert_have_two_keys() -> None:
 
 
 @pytest.mark.parametrize("believe", [False, True])
-def test_the_end_of_an_episode_that_was_never_posted_begins_the_recovery_anew(believe: bool) -> None:
+def test_the_end_of_an_episode_that_was_never_posted_begins_the_recovery_again(believe: bool) -> None:
     """The bus was away while it fired again; the group is posted for another alert."""
     before, _ = fold((alert(starts=0), 1), (resolved(starts=0, ends=10), 11), believe=believe)
     before = before.model_copy(update={"confirmed": True})

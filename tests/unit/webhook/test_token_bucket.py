@@ -1,4 +1,4 @@
-"""How fast one source's alerts go into the journal."""
+"""Rate at which one source's alerts go into the journal."""
 
 from __future__ import annotations
 

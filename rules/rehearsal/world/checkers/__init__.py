@@ -1,1 +1,1 @@
-"""What is checked of each story of an invented world, one promise or rule kind a file."""
+"""Checkers of each story of an invented world, one promise or rule kind a file."""

@@ -1,6 +1,6 @@
-"""What a witness asks of every act that takes something away: was it right by the truth, whatever was observed of it?
+"""Checker of acts that take something away: right by the truth, whatever was observed of it.
 
-An outage may make an act late. It excuses none that is needless, early, or made by no look from its window's end.
+An outage may make an act late. It excuses none that is needless, early, or based on no look from its window's end.
 """
 
 from __future__ import annotations
@@ -17,11 +17,12 @@ from rules.rulefile.model import UnknownAs
 from rules.rulefile.targets import encode_segment
 
 _NOT_BY_HEALTH = (Because.DRIFT, Because.ALL_DOWN, Because.TRIAL, Because.TRIAL_FAILED, Because.BY_HAND)
-"""Why weights change without a question for how a backend is: a trial is made because it is not known."""
+"""Reasons to change weights that do not depend on a backend's health: a trial is made because it is not known."""
 
 
 def founded(question: Question) -> Iterator[Violation]:
-    """What is left has been bad for its whole window and is so now; what gets traffic or copies is not."""
+    """Check that what is left has been bad for its whole window and is bad now, and that what gets traffic or copies is
+    not bad."""
     if question.rule.treat_unknown_as is UnknownAs.UNHEALTHY:
         return  # for this rule silence is bad
     match question.action:
@@ -39,7 +40,7 @@ def founded(question: Question) -> Iterator[Violation]:
 
 
 def left(question: Question, target: str) -> Iterator[Violation]:
-    """Whether a target is bad, has been for the toleration, and was seen so when that was over."""
+    """Check that a target is bad, has been for the toleration, and was seen so when that was over."""
     rule, now = question.rule, question.now
     spans = question.truth.bad(target, rule.signals, now)
     if spans is None:
@@ -58,7 +59,7 @@ def left(question: Question, target: str) -> Iterator[Violation]:
 
 
 def taken(question: Question, target: str, names: Sequence[str] | None) -> Iterator[Violation]:
-    """Whether a target that gets something is well."""
+    """Check that a target that gets something is healthy."""
     spans = question.truth.bad(target, names, question.now)
     if spans is None:
         return

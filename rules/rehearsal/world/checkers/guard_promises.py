@@ -1,4 +1,4 @@
-"""What a witness asks of limits: the rule is not paused, quiet times are kept, and too many bad peers stop it."""
+"""Checker of limits: the rule is not paused, quiet times are kept, and too many bad peers stop it."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def guarded(question: Question) -> Iterator[Violation]:
 
 
 def _begins(question: Question) -> bool:
-    """Whether this begins something, and is neither a step back nor one that follows."""
+    """True if the action begins something: it is neither a step back nor a further step."""
     action, told = question.action, question.told
     leaving = told.leaving.get((action.rule, action.object), {})
     match action:

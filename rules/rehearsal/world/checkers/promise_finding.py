@@ -1,4 +1,4 @@
-"""What a witness says of one promise, once it could be kept or broken."""
+"""Finding of a checker about one promise, kept or broken."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ GRACE = 5.0
 
 
 class Promise(StrEnum):
-    """What the product promises, in the words of the design."""
+    """Promises of the product, in the words of the design."""
 
     NEEDLESS = "Never needless"
     EARLY = "Never early"
@@ -37,7 +37,7 @@ class Violation:
 
     promise: Promise
     wrong: str = ""
-    """What is wrong; empty: it was kept."""
+    """Description of the violation; empty: the promise was kept."""
     about: str = ""
     """The object that it is about; empty: that of the action."""
 

@@ -1,10 +1,12 @@
-"""What a witness asks of ClusterTaint and Notification: they follow one target's windows, and nothing else."""
+"""Checker of ClusterTaint and Notification: they follow one target's windows, and nothing else."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from bus.messages import Health, Notify, SetTaints
+from rules.kinds.cluster_taint.model import ClusterTaint
+from rules.kinds.notification.model import Notification
 from rules.rehearsal.simulation import second as second_
 from rules.rehearsal.world.checkers.promise_finding import (
     GRACE,
@@ -18,9 +20,7 @@ from rules.rehearsal.world.checkers.promise_finding import (
 )
 from rules.rehearsal.world.spells import GOOD
 from rules.rehearsal.world.told import WorldLog
-from rules.rulefile.model import Notification
 from rules.rulefile.targets import matches
-from rules.rulefile.workload import ClusterTaint
 
 EPSILON = 0.001
 """Seconds; a moment that is computed twice, and not in the same way, is the same."""
@@ -59,7 +59,7 @@ def _followed(question: Question, target: str, *, bad: bool) -> Violation:
 
 
 def untold(told: WorldLog, rule: ClusterTaint | Notification, now: float) -> Iterator[Violation]:
-    """What has been bad, or good, for long enough is answered, or held back with a reason."""
+    """Check that a target that has been bad, or good, for long enough is answered, or held back with a reason."""
     for target in told.words.of:
         if not matches(rule.match, target):
             continue
@@ -76,7 +76,7 @@ def untold(told: WorldLog, rule: ClusterTaint | Notification, now: float) -> Ite
 
 
 def _answered(told: WorldLog, rule: ClusterTaint | Notification, target: str) -> tuple[bool, bool]:
-    """Whether it is known to be answered that the target is bad, and whether it will be by what is on its way."""
+    """Two booleans: the last known answer is that the target is bad; so it will be after the actions in flight."""
     if not isinstance(rule, ClusterTaint):
         is_told = told.news.get((rule.name, target), 0) % 2 == 1
         return is_told, is_told

@@ -1,4 +1,4 @@
-"""What a witness asks of TrafficFailover."""
+"""Checker of TrafficFailover."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from math import inf
 from bus.messages import Health, SetWeights
 from rules.core.reasons import Because, Held
 from rules.kinds.traffic.backends import service_target
+from rules.kinds.traffic.failback_policy import FailbackMode
+from rules.kinds.traffic.model import OnAllDown, TrafficFailover
+from rules.kinds.traffic.route_fleet import of_object
 from rules.kinds.traffic.route_interests import named_ref
 from rules.rehearsal.world.checkers.promise_finding import GRACE, Promise, Question, Violation, kept, taken_for, was_bad
 from rules.rehearsal.world.spells import GOOD
 from rules.rehearsal.world.told import KnownRoute, WorldLog
-from rules.rulefile.failback_policy import FailbackMode
-from rules.rulefile.model import OnAllDown, TrafficFailover
-from rules.rulefile.route_fleet import of_object
 from rules.rulefile.selectors import matches as selected
 
 
@@ -52,7 +52,7 @@ def weighted(question: Question) -> Iterator[Violation]:
 
 
 def _is_healthy(question: Question, target: str, *, first: bool) -> Violation:
-    """Who gets traffic is Healthy; a primary also for the recovery time."""
+    """Check that a backend that gets traffic is Healthy; a primary also for the recovery time."""
     status = question.told.words.now(target, question.rule.signals, question.now, GOOD)
     if status is not Health.HEALTHY:
         return Violation(Promise.BLIND, f"{target} gets traffic and is {status or 'without an observation'}")
@@ -93,7 +93,8 @@ def unmoved(told: WorldLog, rule: TrafficFailover, now: float) -> Iterator[Viola
 
 
 def _longest(rule: TrafficFailover) -> float:
-    """How long a primary may be good without its traffic, and without a word why: a trial has a wait before it."""
+    """Longest time in seconds for which a primary may be good without its traffic and without a reason: a trial waits
+    before it."""
     way = rule.failback
     if way.mode is FailbackMode.MANUAL:
         return inf

@@ -1,4 +1,4 @@
-"""What a witness asks of WorkloadFailover."""
+"""Checker of WorkloadFailover."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from math import inf
 
 from bus.messages import Evict, Health, Place, Purge, Taint, Workload
 from rules.core.reasons import Because
+from rules.kinds.workload.model import OnGraceExpired, Policy, WorkloadFailover
+from rules.kinds.workload.placement import Toleration
 from rules.rehearsal.world.checkers.promise_finding import GRACE, Promise, Question, Violation, counts_as_bad, kept
 from rules.rehearsal.world.spells import BAD, GOOD, UNSURE, Statuses, clocked
 from rules.rehearsal.world.told import Copies, WorldLog
 from rules.rulefile.model import UnknownAs
-from rules.rulefile.placement import Toleration
 from rules.rulefile.targets import encode_segment
-from rules.rulefile.workload import OnGraceExpired, Policy, WorkloadFailover
 
 NOT_READY, UNREACHABLE = "cluster.karmada.io/not-ready", "cluster.karmada.io/unreachable"
 DEFAULT = 300.0
-"""What is tolerated where a policy says nothing (Karmada)."""
+"""Toleration in seconds where a policy has none (Karmada)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,14 +37,15 @@ class WorkloadCase:
         return f"workload/{encode_segment(cluster)}/{self.object}"
 
     def health(self, cluster: str, towards: Statuses) -> Health | None:
-        """How a copy is, by what was seen since it was placed."""
+        """Health of a copy by the observations since it was placed; None: none."""
         return self.told.words.now(
             self.target(cluster), self.rule.signals, self.now, towards, self.copies.since.get(cluster, 0.0)
         )
 
 
 def moved(question: Question) -> Iterator[Violation]:
-    """Who is left was bad for as long as the policy bears it; who is chosen is well; the last copy stays."""
+    """Check that a cluster that is left was bad for the policy's toleration, a chosen one is healthy, and the last copy
+    stays."""
     action, told = question.action, question.told
     copies = told.copies.get(action.object)
     if copies is None:
@@ -90,7 +91,7 @@ def _policy(rule: WorkloadFailover, copies: Copies) -> Policy | None:
 
 
 def _due(case: WorkloadCase, cluster: str) -> Violation:
-    """Whether the workload may leave: by the cluster's own health, by a taint, or by its copy's."""
+    """Check that the workload may leave: by the cluster's own health, by a taint, or by its copy's."""
     reasons = [*_by_cluster(case, cluster), *_by_copy(case, cluster)]
     if any(is_due for is_due, _, _ in reasons):
         return Violation(Promise.EARLY)
@@ -150,7 +151,7 @@ def _by_copy(case: WorkloadCase, cluster: str) -> Iterator[tuple[bool, float, st
 
 
 def _somewhere_to_go(case: WorkloadCase, action: Evict, leaving: dict[str, bool]) -> Iterator[Violation]:
-    """What is evicted gracefully is placed first."""
+    """Check that a copy that is evicted gracefully has a replacement first."""
     if action.purge_mode == "Directly":
         return
     somewhere = any(name != action.from_ and not leaving.get(name) for name in case.copies.since)

@@ -1,4 +1,4 @@
-"""What a witness asks of ZoneIsolation."""
+"""Checker of ZoneIsolation."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from fractions import Fraction
 
 from bus.messages import Health, ZoneStep
 from rules.core.reasons import Because
+from rules.kinds.zone.model import ZoneIsolation
 from rules.rehearsal.world.checkers.promise_finding import (
     GRACE,
     Promise,
@@ -18,10 +19,9 @@ from rules.rehearsal.world.checkers.promise_finding import (
 )
 from rules.rehearsal.world.spells import GOOD
 from rules.rehearsal.world.told import WorldLog
-from rules.rulefile.isolation import ZoneIsolation
 
 SIGNALS = 2
-"""That have to agree before a zone goes, and before it comes back."""
+"""Number of signals that have to agree before a zone is isolated, and before it returns."""
 
 
 def isolated(question: Question) -> Iterator[Violation]:
@@ -44,7 +44,7 @@ def isolated(question: Question) -> Iterator[Violation]:
 
 
 def _begun(told: WorldLog, action: ZoneStep) -> bool:
-    """Whether this goes on with a plan that was begun: its first step was asked for."""
+    """True if the step continues a plan whose first step was asked for."""
     last = told.flying.get((action.rule, action.object, action.concurrency_key))
     last = last or told.done.get((action.rule, action.object, action.concurrency_key))
     return isinstance(last, ZoneStep) and not last.undo and last.step != action.step

@@ -10,7 +10,7 @@ import yaml
 
 from reactor.actions.traffic.weights import backends_of
 from reactor.clients.route_entries import weights_of
-from reactor.demo.kube.crds import load, shipped
+from reactor.demo.kube.crds import load_definitions, shipped
 from rules.rulefile.route_kinds import RouteFormat
 from tests.contract.kube.objects import config_map
 from tests.contract.kube.rights.acting import acting
@@ -26,7 +26,7 @@ def definitions() -> list[Any]:
     """The kinds of routes: in the definitions of their projects where they are here, else in ours."""
     folders = [folder for folder in (REAL_CRDS, ROUTE_CRDS) if folder is not None and folder.is_dir()]
     files = [file for folder in folders for file in sorted(folder.glob("*.yaml"))]
-    real = {name: one for one in load(files) if (name := one["metadata"]["name"]) in SHIPPED}
+    real = {name: one for one in load_definitions(files) if (name := one["metadata"]["name"]) in SHIPPED}
     return [*(SHIPPED | real).values()]
 
 
@@ -91,7 +91,7 @@ async def test_no_part_lets_us_do_what_it_does_not_say(us: Deployed) -> None:
 
 
 async def test_all_that_deploy_installs_is_accepted_to_the_last_field(us: Deployed) -> None:
-    """Asked with dryRun and strict validation: a field that nobody knows would be a warning at most, and do nothing."""
+    """Asked with dryRun and strict validation: an unknown field would be a warning at most, and do nothing."""
     for path in sorted(KUSTOMIZE.rglob("*.yaml")):
         for document in yaml.safe_load_all(path.read_text()):
             version = document.get("apiVersion", "")

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from bus.messages import Eviction, Taint, WorkloadRef
-from reactor.demo.kube.crds import load
+from reactor.demo.kube.crds import load_definitions
 from tests.contract.kube.rights.acting import acting, here
 from tests.integration.actions.karmada.conftest import binding
 from tests.kube.deployed import REAL_CRDS, ROOT, Deployed
@@ -21,10 +21,12 @@ CLUSTERS = "/apis/cluster.karmada.io/v1alpha1/clusters"
 
 def karmada() -> list[Any]:
     """The kinds of a Karmada control plane: bindings and policies by their own definitions if they are here."""
-    ours = {one["metadata"]["name"]: one for one in load([ROOT / "tests/data/karmada/definitions.yaml"])}
+    ours = {one["metadata"]["name"]: one for one in load_definitions([ROOT / "tests/data/karmada/definitions.yaml"])}
     if REAL_CRDS.is_dir():
         ours |= {
-            name: one for one in load(sorted(REAL_CRDS.glob("*.yaml"))) if (name := one["metadata"]["name"]) in ours
+            name: one
+            for one in load_definitions(sorted(REAL_CRDS.glob("*.yaml")))
+            if (name := one["metadata"]["name"]) in ours
         }
     return [*ours.values()]
 

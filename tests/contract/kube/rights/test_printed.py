@@ -1,4 +1,5 @@
-"""What `reactor rbac` prints, on a real server: each role may do what its rules need there, and nothing else."""
+"""Permissions that `reactor rbac` prints, on a real server: each role may do what its rules need there, and nothing
+else."""
 
 from __future__ import annotations
 
@@ -74,7 +75,7 @@ async def applied(us: Deployed, documents: list[Any]) -> None:
 
 
 async def may(us: Deployed, account: str, namespace: str) -> Flat:
-    """What the server says this ServiceAccount may do in a namespace, but for questions about itself."""
+    """Permissions of this ServiceAccount in a namespace by the server's answer, without questions about itself."""
     user = f"system:serviceaccount:{us.admin.namespace}:{account}"
     impersonated = {"Impersonate-User": user, "Impersonate-Group": "system:authenticated"}
     body = {"spec": {"namespace": namespace}}

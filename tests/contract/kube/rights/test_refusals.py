@@ -1,4 +1,4 @@
-"""What a real server says when it does not take a copy, and the one word that we make of it."""
+"""A real server's answers when it refuses a copy, and the reason that the reactor reports."""
 
 from __future__ import annotations
 

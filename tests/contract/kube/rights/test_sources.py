@@ -31,7 +31,7 @@ WATCHED: dict[str, tuple[tuple[str, ...], Any, set[str]]] = {
 
 @pytest.fixture
 async def world(us: Deployed) -> AsyncIterator[SourceContext]:
-    """What sources need, as the ServiceAccount."""
+    """Context of sources, as the ServiceAccount."""
     clusters = Clusters({"it": ClusterSettings(kubeconfig=await us.kubeconfig())})
     made = SourceContext(
         clock=Clock(), tell=Heard().tell, clusters=clusters, prometheus={}, http=cast("Any", None),

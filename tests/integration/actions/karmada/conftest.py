@@ -19,7 +19,7 @@ from reactor.actions.karmada.control_plane import ControlPlane
 from reactor.clients.clusters import Clusters
 from reactor.clients.kubernetes_port import JsonObject, KubeApi
 from reactor.demo.kube import EmulatedCluster, Emulator, LoggedWrite
-from reactor.demo.kube.crds import load
+from reactor.demo.kube.crds import load_definitions
 from reactor.runtime.clock import Clock
 from tests.integration.actions.conftest import Connect
 
@@ -29,10 +29,10 @@ REAL = os.environ.get("REACTOR_CRDS", "")
 
 def definitions(which: str) -> list[JsonObject]:
     """Give the definitions; of the real ones, Cluster is ours: it has none."""
-    ours = [*load([OURS])]
+    ours = [*load_definitions([OURS])]
     if which == "ours":
         return ours
-    real = {one["metadata"]["name"]: one for one in load(sorted(Path(REAL).glob("*.karmada.io_*.yaml")))}
+    real = {one["metadata"]["name"]: one for one in load_definitions(sorted(Path(REAL).glob("*.karmada.io_*.yaml")))}
     return [real.get(one["metadata"]["name"], one) for one in ours]
 
 

@@ -42,7 +42,7 @@ async def test_a_taint_is_put_beside_those_of_others_with_its_time(plane: Plane,
     assert taints(plane) == [*standing, OURS]
 
 
-async def test_a_taint_that_stands_keeps_its_time(plane: Plane) -> None:
+async def test_a_taint_that_is_there_keeps_its_time(plane: Plane) -> None:
     known = {**OURS, "timeAdded": "2025-05-05T05:05:05Z"}
     member(plane, known)
     await plane.do(asked(BROWNOUT))
@@ -50,7 +50,7 @@ async def test_a_taint_that_stands_keeps_its_time(plane: Plane) -> None:
     assert (await plane.do(asked(BROWNOUT))).wrote is False
 
 
-async def test_a_taint_that_somebody_had_put_there_stays_when_the_rule_is_done_with_it(plane: Plane) -> None:
+async def test_a_taint_that_another_writer_had_put_there_stays_when_the_rule_is_done_with_it(plane: Plane) -> None:
     member(plane, OURS)
     await plane.do(asked(BROWNOUT))
     await plane.do(asked(before=(BROWNOUT,), generation=2))
@@ -85,7 +85,7 @@ async def test_a_rule_whose_memory_was_wiped_takes_its_taint_off_all_the_same(pl
 
 
 @pytest.mark.parametrize("text", ["no json", "[]", '{"reactor/brownout:NoExecute": 7}'])
-async def test_a_note_that_somebody_has_edited_says_nothing(plane: Plane, text: str) -> None:
+async def test_a_note_that_a_person_has_edited_says_nothing(plane: Plane, text: str) -> None:
     member(plane)
     noted = {"metadata": {"annotations": {"reactor/taints": text}}}
     plane.karmada.patch("clusters", "member1", noted)

@@ -35,11 +35,11 @@ class Scene:
         return await carry_out(action, self.world)
 
     def writes(self) -> list[LoggedWrite]:
-        """What we changed, in order."""
+        """Our writes, in order."""
         return self.emulator.writes.effective(manager="alert-reactor")
 
     def stands(self, cluster: str) -> set[str]:
-        """What stands in the namespace `shop` of a cluster: `ConfigMap/settings`."""
+        """Objects in the namespace `shop` of a cluster: `ConfigMap/settings`."""
         kinds = ("configmaps", "secrets", "serviceaccounts", "persistentvolumeclaims", "deployments", "pods")
         return {
             f"{one['kind']}/{one['metadata']['name']}"

@@ -101,7 +101,7 @@ async def test_a_purge_removes_exactly_what_was_read(scene: Scene, member1: Emul
 
 
 @pytest.mark.parametrize("action", [purge("member1"), evict("member1"), cancel("member1")])
-async def test_where_nothing_stands_nothing_is_to_be_done(scene: Scene, action: Any) -> None:
+async def test_where_there_is_nothing_nothing_is_to_be_done(scene: Scene, action: Any) -> None:
     outcome = await scene.do(action)
     assert (outcome.status, outcome.wrote, scene.writes()) == ("Done", False, [])
 

@@ -15,7 +15,7 @@ from reactor.actions.workload.templates import BYTES_MAX, BusTemplates, NotKept
 from reactor.clients.kubernetes_port import KubeApi
 from reactor.demo.kube import EmulatedCluster, Fault, Reset
 from reactor.runtime.clock import Clock
-from rules.rulefile.workload import WorkloadFailover
+from rules.kinds.workload.model import WorkloadFailover
 from tests.clock import HandClock
 from tests.integration.actions.workload.conftest import Scene
 from tests.unit.actions.workload.builders import NEEDY, NGINX, deployment, needed, place
@@ -112,7 +112,7 @@ async def test_an_object_that_is_too_large_is_refused_with_its_size(templates: B
         await templates.put(NGINX, {"data": noise[: 2 * BYTES_MAX]})
 
 
-async def test_what_somebody_else_wrote_there_is_no_copy() -> None:
+async def test_what_another_writer_wrote_there_is_no_copy() -> None:
     store = MemoryBus(Clock().now).store(TEMPLATES)
     templates = BusTemplates(store)
     await templates.put(NGINX, {"kind": "Deployment"})

@@ -77,7 +77,7 @@ class Vpc:
         return found
 
     def behind(self) -> dict[str, str]:
-        """Which ACL each subnet is behind."""
+        """ACL of each subnet."""
         return {one["SubnetId"]: acl["NetworkAclId"] for acl in self.acls() for one in acl["Associations"]}
 
     def tags(self) -> dict[str, dict[str, str]]:
@@ -85,7 +85,7 @@ class Vpc:
         return {one["SubnetId"]: {tag["Key"]: tag["Value"] for tag in one.get("Tags", [])} for one in found}
 
     def put(self, subnet: str, acl: str) -> None:
-        """Let a subnet be behind an ACL, as somebody with the console would."""
+        """Let a subnet be behind an ACL, as a user of the console would."""
         associations = {
             one["SubnetId"]: one["NetworkAclAssociationId"] for a in self.acls() for one in a["Associations"]
         }

@@ -102,7 +102,7 @@ async def test_these_are_all_the_writes_there_are(vpc: Vpc) -> None:
     assert back.writes[-1] == "delete_network_acl"
 
 
-async def test_what_somebody_changed_meanwhile_stays(vpc: Vpc) -> None:
+async def test_what_another_writer_changed_meanwhile_stays(vpc: Vpc) -> None:
     await aws_acl.cut(isolation(vpc))
     vpc.put(vpc.subnets[0], vpc.own[1])
     with pytest.raises(NotAsAsked, match=vpc.subnets[0]):
@@ -128,7 +128,7 @@ async def test_an_original_that_is_gone_gives_the_default_and_says_so(vpc: Vpc) 
     assert vpc.picture() == (["own-0", "default", "own-0", "default"], ["", "", "", ""], 2)
 
 
-async def test_a_deny_acl_that_somebody_opened_is_no_isolation(vpc: Vpc) -> None:
+async def test_a_deny_acl_that_another_writer_opened_is_no_isolation(vpc: Vpc) -> None:
     await aws_acl.cut(isolation(vpc))
     deny = vpc.behind()[vpc.subnets[0]]
     vpc.raw.create_network_acl_entry(

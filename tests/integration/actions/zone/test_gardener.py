@@ -9,7 +9,7 @@ import pytest
 
 from reactor.clients.kubernetes_port import KubeApi
 from reactor.demo.kube import EmulatedCluster, Emulator
-from reactor.demo.kube.crds import load
+from reactor.demo.kube.crds import load_definitions
 from tests.integration.actions.conftest import Connect
 from tests.integration.actions.zone.aws import Crash, Vpc
 from tests.integration.actions.zone.scene import CrashingApi, Hurried, Reactor
@@ -57,7 +57,7 @@ async def garden(emulator: Emulator) -> EmulatedCluster:
 
 @pytest.fixture
 async def seed(emulator: Emulator) -> EmulatedCluster:
-    cluster = emulator.cluster("seed", crds=[WORKERS, *load([ISOLATION])])
+    cluster = emulator.cluster("seed", crds=[WORKERS, *load_definitions([ISOLATION])])
     cluster.create({
         "apiVersion": "extensions.gardener.cloud/v1alpha1", "kind": "Worker",
         "metadata": {"name": "prod", "namespace": "shoot--x--prod"}, "spec": {"pools": []},
@@ -139,7 +139,7 @@ async def test_another_zone_is_not_put_in_the_place_of_the_one_that_is_isolated(
     assert shoot(garden)[0][ZONE_ANNOTATION] == "use1-az6"
 
 
-async def test_updates_that_somebody_switched_meanwhile_stay_so(
+async def test_updates_that_another_writer_switched_meanwhile_stay_so(
     garden: EmulatedCluster, apis: dict[str, KubeApi]
 ) -> None:
     us = reactor(apis, SHOOT)
@@ -207,7 +207,7 @@ async def test_a_shoot_that_is_deleted_while_its_zone_is_isolated_gets_its_netwo
     await there(us, seed)
     garden.patch("shoots", "prod", {"metadata": {"finalizers": ["gardener"]}}, "garden-x")
     garden.delete("shoots", "prod", "garden-x")
-    round_ = us.action("Verify", status="Done")  # the one that goes over what stands, every minute
+    round_ = us.action("Verify", status="Done")  # the one that checks the isolation every minute
     for _ in range(2):
         outcome = await us.once(round_)
         assert (outcome.status, outcome.reason) == ("Failed", "ShootDeleted")
@@ -221,7 +221,7 @@ async def test_a_shoot_that_is_deleted_while_its_zone_is_isolated_gets_its_netwo
     assert (await us.once(us.action("Fence", undo=True))).status == "Done"
 
 
-async def test_an_annotation_that_somebody_takes_away_is_told_and_never_put_back(
+async def test_an_annotation_that_another_writer_removes_is_told_and_never_put_back(
     garden: EmulatedCluster, seed: EmulatedCluster, apis: dict[str, KubeApi], vpc: Vpc
 ) -> None:
     network = {"provider": "AwsNetworkAcl", "region": "us-east-1", "vpcId": vpc.id}
@@ -231,7 +231,7 @@ async def test_an_annotation_that_somebody_takes_away_is_told_and_never_put_back
     before = pictured(garden, seed, vpc)
     for step in ("Evacuate", "CutNetwork", "Verify"):
         assert (await us.once(us.action(step))).reason == "AnnotationRemoved"
-    for step in ("Fence", "Verify"):  # as it is gone over while it stands
+    for step in ("Fence", "Verify"):  # as it is checked while it is isolated
         assert (await us.once(us.action(step, status="Done"))).reason == "AnnotationRemoved"
     assert pictured(garden, seed, vpc) == before
 

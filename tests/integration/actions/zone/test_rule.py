@@ -16,11 +16,11 @@ from bus.messages import Fact, Health, Observation, Outcome, ZoneInventory, Zone
 from reactor.clients.kubernetes_port import KubeApi
 from reactor.demo.kube import EmulatedCluster
 from rules.engine.decide import Decision
-from rules.engine.group_codec import dump, load
+from rules.engine.group_codec import dump_group, load_group
 from rules.engine.groups import GroupStore
 from rules.engine.routing import Routing
+from rules.kinds.zone.model import ZoneIsolation
 from rules.kinds.zone.state import Isolation, ZoneState
-from rules.rulefile.isolation import ZoneIsolation
 from tests.integration.actions.zone.aws import Crash
 from tests.integration.actions.zone.scene import ZONES, CrashingApi, Hurried, Reactor, furnish, picture
 from tests.integration.actions.zone.test_whole import (
@@ -40,7 +40,7 @@ RULE: ZoneIsolation = zone_rule(
     network={"provider": "LabelledNetworkPolicy"}, failback={"batches": {"bakeSeconds": 60}},
 )  # fmt: skip
 ANSWERS = 12
-"""So often is asked and answered until the first node is back; from there on it is the same again and again."""
+"""Number of requests and answers until the first node is back; from there on it is the same again and again."""
 LOOKS_MAX = 2000
 
 
@@ -67,11 +67,11 @@ class Life:
         """Only what was stored is known to the next process."""
         self.deaths += 1
         self.api, self.dies, self.flying = api, lambda _: False, {}
-        self.group_store = GroupStore(Routing([RULE]), [load(stored) for stored in self.stored.values()])
+        self.group_store = GroupStore(Routing([RULE]), [load_group(stored) for stored in self.stored.values()])
 
     def follow(self, decisions: list[Decision]) -> None:
         for decision in decisions:
-            self.stored[decision.group.rule, decision.group.object] = dump(decision.group)
+            self.stored[decision.group.rule, decision.group.object] = dump_group(decision.group)
         if any(decision.actions for decision in decisions):
             self.reach("decided")
         for decision in decisions:
@@ -120,7 +120,7 @@ class Life:
 
 
 async def lived(east: EmulatedCluster, life: Life, sound: KubeApi, isolated: dict[str, Any]) -> None:
-    """A whole life of a zone: sick, isolated, well, and back as it was. Whoever dies is born again."""
+    """A whole life of a zone: sick, isolated, well, and back as it was. A process that dies is started again."""
     before = picture(east)
     now = life.clock.now()
     zones = {name: ZoneInventory(nodes=4, healthy_nodes=4) for name in ZONES}

@@ -1,4 +1,4 @@
-"""A zone counts as isolated when it is, and when the others stand."""
+"""A zone counts as isolated when it is, and when the others are in service."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ async def test_a_pod_that_cannot_leave_keeps_it_from_being_verified(east: Emulat
     )  # fmt: skip
 
 
-async def test_a_subnet_that_somebody_opened_is_cut_again(east: EmulatedCluster, api: KubeApi, vpc: Vpc) -> None:
+async def test_a_subnet_that_another_writer_opened_is_cut_again(east: EmulatedCluster, api: KubeApi, vpc: Vpc) -> None:
     for name, zone in (("a1", "us-east-1a"), ("b1", "us-east-1b")):
         east.create(node(name, zone))
     network = {"provider": "AwsNetworkAcl", "region": "us-east-1", "vpcId": vpc.id}

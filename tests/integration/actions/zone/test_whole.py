@@ -24,7 +24,7 @@ def reactor(api: KubeApi) -> Reactor:
 
 @pytest.fixture
 def isolated() -> dict[str, Any]:
-    """What stands at the end of every failover: put together by hand from the scene."""
+    """State at the end of every failover: put together by hand from the scene."""
     mark = "use1-az6"
     fence = {"key": "reactor/isolated-zone", "value": mark, "effect": "NoSchedule"}
     cordoned, excluded = {"reactor/cordoned-by-isolation": mark}, {"reactor/excluded-by-isolation": mark}

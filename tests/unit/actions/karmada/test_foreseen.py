@@ -1,4 +1,4 @@
-"""What Karmada's scheduler would choose is known before anything is written, where it chooses regions."""
+"""The choice of Karmada's scheduler is known before anything is written, where it chooses regions."""
 
 from __future__ import annotations
 

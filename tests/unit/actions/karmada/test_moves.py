@@ -1,4 +1,4 @@
-"""What each action makes of a binding, so that Karmada's scheduler has nothing to take away from it."""
+"""Effect of each action on a binding, so that Karmada's scheduler has nothing to take away from it."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ from reactor.actions.karmada.tasks import BindingPlacement
 from reactor.actions.outcomes import Declined
 from reactor.clients.kubernetes_port import JsonObject
 from rules.kinds.workload.karmada_room import Limits
+from rules.kinds.workload.model import Policy
 from rules.rehearsal.karmada_carrier import limits_of as rehearsed_limits
-from rules.rulefile.workload import Policy
+from tests.examples import many
 from tests.karmada.scheduler import Unschedulable, must_schedule, spread
 
 NAMES = "abcde"
@@ -37,7 +38,7 @@ def test_a_full_policy_gets_the_new_cluster_in_the_place_of_the_one_that_leaves(
     ]
 
 
-def test_what_somebody_else_has_placed_comes_before_what_is_new() -> None:
+def test_what_another_writer_has_placed_comes_before_what_is_new() -> None:
     after = moved(BindingPlacement(clusters(m2=2, m9=2), []), {"m1": 2}, [task("m2")], Limits(1, each=2))
     assert after.clusters == clusters(m9=2)
 
@@ -49,7 +50,7 @@ def test_nothing_is_written_while_the_scheduler_would_have_to_choose() -> None:
     assert moved(now, {}, [], Limits(1, each=2)) == now
 
 
-def test_divided_replicas_add_up_whatever_somebody_has_changed_meanwhile() -> None:
+def test_divided_replicas_add_up_whatever_another_writer_has_changed_meanwhile() -> None:
     asked = {"m2": 3, "m3": 2}
     for has, expected in (({"m2": 2}, {"m2": 3, "m3": 2}), ({"m2": 4}, {"m2": 4, "m3": 1}), ({"m2": 5}, {"m2": 5})):
         after = moved(BindingPlacement(clusters(m1=2, **has), []), asked, [task("m1")], Limits(total=5))
@@ -103,7 +104,7 @@ def _binding(spec: JsonObject, now: BindingPlacement) -> JsonObject:
 
 
 def _scheduled(spec: JsonObject, now: BindingPlacement) -> BindingPlacement:
-    """What is left when the scheduler has answered."""
+    """Placement after the scheduler has answered."""
     members = [{"metadata": {"name": name}, "spec": {}} for name in NAMES]
     for _ in range(2):
         body = _binding(spec, now)["spec"]
@@ -142,11 +143,12 @@ def worlds(draw: st.DrawFn) -> tuple[JsonObject, BindingPlacement, set[str]]:
     return spec, now, draw(st.sets(st.sampled_from(sorted(_there(now))), min_size=1))
 
 
+@many(100)
 @given(worlds(), st.data())
 def test_no_write_of_ours_lets_the_scheduler_remove_the_last_healthy_copy(
     world: tuple[JsonObject, BindingPlacement, set[str]], data: st.DataObject
 ) -> None:
-    """Through a move, its cancelling and its purge, each answered by the scheduler, and a change by somebody else."""
+    """Through a move, its cancelling and its purge, each answered by the scheduler, and a change by another writer."""
     spec, now, healthy = world
     limits = limits_of(_binding(spec, now))
     leaving = data.draw(st.sets(st.sampled_from(sorted(_there(now))), min_size=1, max_size=2))

@@ -1,4 +1,4 @@
-"""Which switches of Karmada stand against us."""
+"""Settings of Karmada that conflict with ours."""
 
 from __future__ import annotations
 

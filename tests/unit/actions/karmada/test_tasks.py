@@ -1,4 +1,4 @@
-"""What each action makes of a binding: Karmada's own cases, and ours."""
+"""Effect of each action on a binding: Karmada's own cases, and ours."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def task_for(action: Evict, dialect: Dialect) -> JsonObject:
 
 
 def evicted(now: BindingPlacement, leaves: JsonObject) -> BindingPlacement:
-    """What an Evict makes of a placement without any limit."""
+    """Placement after an Evict without any limit."""
     return moved(now, {}, [leaves], Limits())
 
 

@@ -76,7 +76,7 @@ NEEDY: dict[str, Any] = {
 
 
 def needed() -> list[JsonObject]:
-    """What NEEDY names, as a cluster holds it."""
+    """Objects that NEEDY names, as a cluster has them."""
     return [
         _object("ConfigMap", "settings", data={"color": "green"}),
         _object("Secret", "key", type="Opaque", data={"k": "c2VjcmV0"}),

@@ -1,4 +1,4 @@
-"""What of an object travels, and what stays with its cluster."""
+"""Parts of an object that are copied, and those that stay in its cluster."""
 
 from __future__ import annotations
 

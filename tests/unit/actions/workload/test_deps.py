@@ -1,4 +1,4 @@
-"""What a workload cannot start without."""
+"""Objects that a workload cannot start without."""
 
 from __future__ import annotations
 

@@ -87,7 +87,7 @@ def test_only_a_lower_generation_that_was_decided_earlier_is_stale(generation: i
 
 
 @pytest.mark.parametrize("odd", ["", "soon", "2026-01-01", "2200-01-01T00:00:00"])
-def test_notes_that_somebody_has_edited_refuse_nothing(odd: str) -> None:
+def test_notes_that_a_person_has_edited_refuse_nothing(odd: str) -> None:
     early = place({"m": 1}, generation=1, decided_at=DECIDED - timedelta(days=1))
     obj = carrying()
     obj["metadata"]["annotations"]["reactor/decided-at"] = odd

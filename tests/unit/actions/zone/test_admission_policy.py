@@ -23,7 +23,7 @@ def _value(expression: str, old: Any, new: Any) -> bool:
 
 
 def allowed(before: dict[str, str] | None, after: dict[str, str] | None) -> bool:
-    """Whether the policy lets an object's annotations change so; None: it has none at all."""
+    """True if the policy lets an object's annotations change so; None: it has none at all."""
     spec = next(yaml.safe_load_all(POLICY.read_text()))["spec"]
     old, new = ({"metadata": {} if notes is None else {"annotations": notes}} for notes in (before, after))
     if not all(_value(condition["expression"], old, new) for condition in spec["matchConditions"]):

@@ -1,4 +1,4 @@
-"""How nodes come back in batches."""
+"""Batches in which nodes return."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is done to a node is taken back exactly: whatever it had before, and whoever wrote it."""
+"""Changes of a node are taken back exactly: to its former state, whatever writer it came from."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_there_and_back_is_nothing(hold: NodeHold, node: dict[str, Any]) -> None
 
 
 @given(node=nodes())
-def test_all_three_can_stand_together_and_go_in_any_order(node: dict[str, Any]) -> None:
+def test_all_three_can_be_set_together_and_go_in_any_order(node: dict[str, Any]) -> None:
     held = node
     for hold in (FENCE, BALANCERS, OUT):
         held = json_patch(held, hold.take(held, MARK) or [])
@@ -63,7 +63,7 @@ def test_all_three_can_stand_together_and_go_in_any_order(node: dict[str, Any]) 
 
 
 @given(node=nodes())
-def test_a_cordon_of_somebody_else_stays(node: dict[str, Any]) -> None:
+def test_a_cordon_of_another_writer_stays(node: dict[str, Any]) -> None:
     cordoned = {**node, "spec": {**node["spec"], "unschedulable": True}}
     held = json_patch(cordoned, FENCE.take(cordoned, MARK) or [])
     assert json_patch(held, FENCE.give(held) or [])["spec"]["unschedulable"] is True

@@ -1,4 +1,4 @@
-"""Which pods leave, and in what order."""
+"""Pods that leave, and their order."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def names(pods: Any) -> list[str]:
     return [one["metadata"]["name"] for one in pods]
 
 
-def test_pods_that_nobody_can_move_stay() -> None:
+def test_pods_that_cannot_be_moved_stay() -> None:
     daemon = pod("d", ownerReferences=[{"kind": "DaemonSet", "controller": True}])
     mirror = pod("m", annotations={"kubernetes.io/config.mirror": "x"})
     over = pod("o") | {"status": {"phase": "Succeeded"}}
@@ -69,7 +69,7 @@ def test_never_more_than_allowed_are_on_their_way_out(pods: list[Pod], parallel:
 
 
 @given(pods_strategy, st.integers(1, 10))
-def test_whoever_may_leave_next_does(pods: list[Pod], parallel: int) -> None:
+def test_the_pod_that_may_leave_next_does(pods: list[Pod], parallel: int) -> None:
     chosen = next_to_leave(pods, START, parallel=parallel)
     idle = [one for one in pods if not is_leaving(one)]
     if idle and not any(map(is_leaving, pods)):

@@ -1,4 +1,4 @@
-"""What the rule's kind says about a step is what the carriers read: nothing is lost on the way."""
+"""Carriers read all that the rule's kind writes about a step."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from pydantic import TypeAdapter
 from reactor.actions.zone import carrier as carry
 from reactor.actions.zone import gardener
 from reactor.actions.zone.step_settings import StepSettings
+from rules.kinds.zone.model import StepName, ZoneIsolation
 from rules.kinds.zone.plan import settings_for
-from rules.rulefile.isolation import StepName, ZoneIsolation
 
 RULE: dict[str, Any] = {
     "name": "prod-zones", "kind": "ZoneIsolation", "carrier": "Gardener",
@@ -50,7 +50,7 @@ def test_each_step_is_told_what_it_needs() -> None:
 
 
 @pytest.mark.parametrize("step", [StepName.EVACUATE, StepName.CUT_NETWORK, StepName.VERIFY])
-def test_whoever_has_to_know_is_told_of_the_network(step: StepName) -> None:
+def test_all_receivers_are_told_of_the_network(step: StepName) -> None:
     network = said(step).network
     assert (network.provider, network.region, network.vpc_id) == (
         "AwsNetworkAcl",

@@ -1,4 +1,4 @@
-"""Which guards a rule asks, and which actors keep them."""
+"""Guards that a rule asks, and the limiters that keep them."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from typing import Any
 
 from bus.messages import Mode
 from rules.engine.known_kinds import implied
-from rules.kinds.quorum.kind import QuorumRule
+from rules.kinds.quorum.model import QuorumRule
+from rules.kinds.workload.model import WorkloadFailover
 from rules.limits.limiter import LimiterRule
 from rules.limits.limiters import CLUSTERS, limits_of
 from rules.rulefile.guards import Guards
 from rules.rulefile.model import Rule
 from rules.rulefile.sources import Quorum
-from rules.rulefile.workload import WorkloadFailover
 from tests.unit.rules.builders import notification, rule_set
 from tests.unit.rules.guards.world import shared, webs
 
@@ -39,7 +39,7 @@ def budget(name: str, *rules: Rule, files: Any = ()) -> LimiterRule:
 # --- whom a rule asks ----------------------------------------------------------------------------------------------
 
 
-def test_a_rule_without_guards_asks_nobody() -> None:
+def test_a_rule_without_guards_asks_no_limiter() -> None:
     assert asks(webs(1)[0]) == []
     assert implied(webs(3), (), ()) == []
 
@@ -119,11 +119,11 @@ def test_peers_are_by_default_what_the_rules_act_on() -> None:
     assert budget("guard.all", *webs(2), files=[shared(**limit, peers="zone/*/a")]).peers == ("zone/*/a",)
 
 
-def test_nobody_is_counted_where_nothing_asks_for_it() -> None:
+def test_no_target_is_counted_where_nothing_asks_for_it() -> None:
     assert budget("guard.all", *webs(2), files=[shared(maxConcurrent=1)]).peers == ()
 
 
-def test_a_rules_own_guard_goes_by_the_rules_signals() -> None:
+def test_a_rules_own_guard_uses_the_rules_signals() -> None:
     assert budget("rule.w0", *webs(1, signals=["probe"], guards={"maxUnhealthy": 1})).signals == ("probe",)
     assert budget("guard.all", *webs(1, signals=["probe"]), files=[shared(maxUnhealthy=1)]).signals is None
 

@@ -52,7 +52,7 @@ class Desk:
 # --- turns ---------------------------------------------------------------------------------------------------------
 
 
-def test_whoever_came_first_goes_first() -> None:
+def test_the_group_that_came_first_goes_first() -> None:
     desk = Desk(actor(maxConcurrent=1))
     assert desk.hear(0, claim("b")) == {"b": "yes"}
     assert desk.hear(1, claim("c", when=1)) == {"c": "MaxConcurrent"}
@@ -61,7 +61,7 @@ def test_whoever_came_first_goes_first() -> None:
     assert desk.hear(4, claim("c", when=4, wanted=False)) == {"a": "yes"}
 
 
-def test_whoever_gives_up_loses_its_place() -> None:
+def test_a_group_that_gives_up_loses_its_place() -> None:
     desk = Desk(actor(maxConcurrent=1))
     desk.hear(0, claim("a"), claim("b"), claim("c"))
     assert desk.hear(1, claim("b", when=1, wanted=False)) == {}
@@ -109,7 +109,7 @@ def test_a_late_word_revives_nothing() -> None:
     assert desk.hear(3, claim("b", when=3)) == {"b": "yes"}
 
 
-def test_what_was_given_back_before_it_was_heard_of_is_not_granted() -> None:
+def test_what_was_given_back_before_it_was_received_is_not_granted() -> None:
     desk = Desk(actor(maxConcurrent=1))
     assert desk.hear(5, claim("a", when=5, wanted=False)) == {}
     assert desk.hear(6, claim("a", when=4)) == {}
@@ -133,7 +133,7 @@ def test_claims_of_a_rule_that_it_does_not_guard_concern_it_not() -> None:
 # --- peers ---------------------------------------------------------------------------------------------------------
 
 
-def test_too_many_bad_peers_hold_everybody_until_they_are_well() -> None:
+def test_too_many_bad_peers_hold_all_groups_until_they_are_well() -> None:
     desk = Desk(actor(maxUnhealthy=1))
     desk.hear(0, *(seen(name, "Healthy") for name in "abcd"), seen("a", when=0.5))
     assert desk.hear(1, claim("x", when=1)) == {"x": "yes"}
@@ -156,7 +156,7 @@ def test_too_few_healthy_peers_hold() -> None:
     assert desk.hear(2, seen("b", "Healthy", when=2)) == {"x": "yes"}
 
 
-def test_a_cluster_of_the_inventory_counts_before_anything_was_heard_of_it() -> None:
+def test_a_cluster_of_the_inventory_counts_before_it_has_an_observation() -> None:
     desk = Desk(actor(maxUnhealthy="40%", rounding="Down"))
     assert desk.hear(0, seen("a"), seen("b", "Healthy"), claim("x")) == {"x": "WidespreadFailure"}
     assert desk.hear(1, listed("c", when=1)) == {"x": "yes"}
@@ -254,14 +254,14 @@ def test_an_action_that_fails_keeps_its_slot_while_it_is_tried_again() -> None:
 
 def test_a_slot_is_free_when_the_action_is_no_longer_wanted() -> None:
     def answers(action: Action, now: float) -> list[tuple[float, str]]:
-        return [(now + 1, "Done")] if action.generation > 1 else []  # the first one is never heard of again
+        return [(now + 1, "Done")] if action.generation > 1 else []  # the first one never comes back
 
     world = World(webs(2), [shared(maxConcurrent=1)], answers=answers)
     world.play(*home(2), *down(0, 1, at=10), *up(0, at=20), until=30)
     assert world.times == [(10, "w0"), (20, "w0"), (21, "w1")]
 
 
-def test_the_way_back_asks_nobody() -> None:
+def test_the_way_back_asks_no_limiter() -> None:
     world = World(webs(1), [shared(ratePerSecond=0.001)]).play(*home(1), *down(0, at=10), *up(0, at=20), until=60)
     assert world.times == [(10, "w0"), (20, "w0")]
 

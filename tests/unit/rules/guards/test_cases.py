@@ -14,7 +14,7 @@ from bus.messages import AcquireReply, AcquireRequest, Health, Mode, Observation
 from rules.catalog import new_group
 from rules.core.group import Group
 from rules.engine.decide import decide
-from rules.kinds.quorum.kind import QuorumRule
+from rules.kinds.quorum.model import QuorumRule
 from rules.kinds.quorum.state import QuorumState
 from rules.limits.limiter import LimiterRule
 from rules.limits.rates import PeerHealth, disrupted, rate, widespread
@@ -162,7 +162,7 @@ def test_a_low_rate_spaces_what_is_done(case: Case) -> None:
 
 
 def in_flight(most: int | None, before: int, more: int) -> int:
-    """How many of `more` claims are granted while so many others are in flight."""
+    """Number of `more` acquire requests that are granted while `before` others are in flight."""
     rule = LimiterRule(name="@all", guards=guards(maxConcurrent=most, ratePerSecond=None), guarded=("w",))
     group = Group("@all", "*", LimiterState())
     for moment, names in enumerate([[f"a{n}" for n in range(before)], [f"b{n}" for n in range(more)]]):

@@ -1,4 +1,4 @@
-"""Whom a guard denies holds up nobody else."""
+"""A group that a guard denies holds up no other group."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ from itertools import cycle, islice
 from typing import Any
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from bus.messages import AcquireRequest, Action, Fact
 from rules.limits.acquire import DENIED
 from rules.rehearsal.simulation import at
 from rules.rulefile.model import Rule
+from tests.examples import many
 from tests.unit.rules.builders import rule_set, unhealthy
 from tests.unit.rules.guards.world import World, done_at_once, down, home, never, shared, web, webs
 
@@ -28,7 +29,7 @@ def two(**guards: Any) -> list[Rule]:
 
 @pytest.mark.parametrize("own", [{"maxUnhealthy": 0, "peers": "service/other/**"}, FULL, DISRUPTED])
 def test_a_group_that_is_denied_keeps_no_slot(own: dict[str, Any]) -> None:
-    """Whatever the order in which its guards are asked."""
+    """The order in which its guards are asked does not matter."""
     bad = unhealthy("y", at=0)
     bad = (0.0, bad[1].model_copy(update={"target": "service/other/shop/y"}))
     for name in ("a", "z"):
@@ -64,8 +65,8 @@ def test_what_is_in_flight_keeps_its_slot_while_something_else_is_denied() -> No
     st.lists(st.sampled_from([0.0, 0.5, 1.0, 2.0]), min_size=4, max_size=4),
 )  # fmt: skip
 @example([0.0, 1.0, 0.0], ["c", "a", "b"], [0.5, 0.0, 0.0, 0.0])
-@settings(max_examples=150)
-def test_no_two_groups_give_way_to_each_other_for_ever(
+@many(150)
+def test_no_two_groups_give_way_to_each_other_without_end(
     ways: Sequence[float], names: Sequence[str], begins: Sequence[float]
 ) -> None:
     """Each guard has one slot, and each rule needs two or three of them.

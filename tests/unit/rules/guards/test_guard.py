@@ -1,4 +1,4 @@
-"""What a group checks by itself before it acts, and in which order."""
+"""Checks of a group before it acts, and their order."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 from bus.messages import Approve, Hold, Notify
 from rules.core.group import Group
 from rules.engine.decide import decide
-from rules.engine.group_codec import dump, load
+from rules.engine.group_codec import dump_group, load_group
 from rules.kinds.traffic.state import TrafficState
 from rules.rehearsal.simulation import at
+from tests.examples import many
 from tests.unit.rules.builders import (
     Event,
     backends,
@@ -115,7 +116,7 @@ def test_a_rehearsal_keeps_quiet_too() -> None:
 ASKING = rule(mode="Approve")
 
 
-def test_nothing_is_done_until_a_person_says_yes() -> None:
+def test_nothing_is_done_until_a_person_approves() -> None:
     history = [*HOME, unhealthy("a", at=10)]
     assert moves(ASKING, *history, until=5000) == []
     assert moves(ASKING, *history, approved(100), until=5000) == [(100, MOVED)]
@@ -144,6 +145,18 @@ def test_a_late_yes_to_the_same_plan_counts() -> None:
     assert moves(ASKING, *history, approved(1000, request="another"), until=1800) == []
 
 
+def test_a_second_yes_counts_where_the_first_one_came_too_late_to_be_of_use() -> None:
+    """The first was given in time and read after it; it must not keep the second one out until it is asked again."""
+    history = [*HOME, unhealthy("a", at=10)]
+    group = step(rule_set(ASKING).rules[0], None, 10, *history).group
+    assert group.grants is not None
+    assert group.grants.request is not None
+    plan = group.grants.request.desired
+    for first in (approved(950, asked=909, request=plan), approved(950)):
+        assert moves(ASKING, *history, first, until=1800) == []
+        assert moves(ASKING, *history, first, approved(960, request=plan), until=1800) == [(960, MOVED)]
+
+
 def test_what_expired_and_is_still_wanted_is_asked_for_again_by_itself() -> None:
     history = [*HOME, unhealthy("a", at=10)]
     assert holds(ASKING, *history, until=3000) == [
@@ -153,7 +166,7 @@ def test_what_expired_and_is_still_wanted_is_asked_for_again_by_itself() -> None
 
 
 def test_a_yes_to_something_else_is_none() -> None:
-    """What was shown was the move to b; when b fails too, c is asked for anew."""
+    """The move to b was shown; when b fails too, c needs an approval of its own."""
     three = [route({"a": 1, "b": 0, "c": 0}), *(healthy(name, at=0) for name in "abc")]
     asking = rule(mode="Approve") | {"backends": [{"service": "a"}, {"service": "b"}, {"service": "c", "tier": 2}]}
     history = [*three, unhealthy("a", at=10), unhealthy("b", at=20)]
@@ -168,7 +181,7 @@ WITH_C = rule(mode="Approve") | {"backends": [{"service": "a"}, {"service": "b"}
 CHANGES = [*THREE, unhealthy("a", at=10), unhealthy("b", at=20)]
 
 
-def test_a_wish_that_changes_is_shown_anew() -> None:
+def test_a_wish_that_changes_is_shown_again() -> None:
     shown = [(one.at, one.what.detail) for one in said(WITH_C, *CHANGES, until=500) if isinstance(one.what, Hold)]
     assert [at for at, _ in shown] == [10, 20]
     assert ["b=1" in detail for _, detail in shown] == [True, False]
@@ -200,7 +213,7 @@ def test_a_yes_counts_for_one_failure_only() -> None:
     assert moves(ASKING, *history, approved(50), until=5000) == [(20, MOVED), (30, BACK), (50, MOVED)]
 
 
-def test_what_expired_is_asked_for_again_when_it_begins_anew() -> None:
+def test_what_expired_is_asked_for_again_when_it_begins_again() -> None:
     history = [*HOME, unhealthy("a", at=10), healthy("a", at=1000), unhealthy("a", at=1001)]
     assert holds(ASKING, *history, until=1500)[2:] == [(1001, "AwaitingApproval")]
     assert moves(ASKING, *history, approved(1500), until=5000) == [(1500, MOVED)]
@@ -223,10 +236,10 @@ def test_an_enforced_rule_with_the_guard_asks_as_well() -> None:
     assert moves(asking, *history, approved(69), until=500) == [(69, MOVED)]
 
 
-def test_who_said_yes_is_remembered_while_it_matters() -> None:
+def test_who_approved_is_remembered_while_it_matters() -> None:
     asking = the_rule(backends=backends("a", "b"), mode="Approve", guards={"ratePerSecond": 0.1})
     group = step(asking, None, 0, *HOME, unhealthy("a", at=0)).group
-    group = load(dump(step(asking, group, 5, approved(5)).group))
+    group = load_group(dump_group(step(asking, group, 5, approved(5)).group))
     assert group.grants is not None
     assert group.grants.request is not None
     assert (group.grants.request.by, group.grants.request.reason) == ("ann", "INC-7")
@@ -258,6 +271,7 @@ def test_a_held_step_of_a_return_is_not_taken_as_reached() -> None:
     assert moves(steps, *standing, unhealthy("a", at=20), healthy("a", at=30), until=200)[-1][1] == BACK
 
 
+@many(100)
 @given(st.lists(st.tuples(st.integers(0, 300), st.sampled_from(["up", "down", "yes", "pause", "resume"])), max_size=12))
 def test_looking_more_often_and_restarts_change_no_action(drawn: list[tuple[int, str]]) -> None:
     """One group with windows, quiet time and approval: only facts and moments count."""
@@ -279,7 +293,7 @@ def test_looking_more_often_and_restarts_change_no_action(drawn: list[tuple[int,
         while now <= 500:
             facts = [fact for when, fact in waiting if when <= now]
             waiting = [event for event in waiting if event[0] > now]
-            decision = decide(asking, group if every is None else load(dump(group)), facts, at(now))
+            decision = decide(asking, group if every is None else load_group(dump_group(group)), facts, at(now))
             group = decision.group
             out += [action.model_dump(exclude={"epoch"}) for action in decision.actions]
             moments = [waiting[0][0]] if waiting else []

@@ -1,9 +1,9 @@
-"""A reader dies after a guard's answer is stored and before it is said: whoever takes over says it."""
+"""A reader dies after a guard's answer is stored but not published: the reader that takes over publishes it."""
 
 from __future__ import annotations
 
 from bus.messages import AcquireReply, AcquireRequest, Place
-from rules.engine.group_codec import dump, load
+from rules.engine.group_codec import dump_group, load_group
 from rules.engine.groups import GroupStore
 from rules.engine.routing import Routing
 from rules.rehearsal.simulation import at
@@ -28,7 +28,7 @@ def test_a_grant_that_was_stored_and_not_said_is_said_by_the_next_reader() -> No
     lost = [one for decision in group_store.apply(claims, at(10)) for one in decision.emits]
     assert [one.granted for one in lost if isinstance(one, AcquireReply)] == [True]
 
-    group_store = GroupStore(routing, [load(dump(group)) for group in group_store.groups.values()])
+    group_store = GroupStore(routing, [load_group(dump_group(group)) for group in group_store.groups.values()])
     said = [fact for decision in group_store.outstanding(at(11)) for fact in decision.emits]
     assert [one.granted for one in said if isinstance(one, AcquireReply)] == [True]
     actions = [action for decision in group_store.apply(said, at(11)) for action in decision.actions]

@@ -1,4 +1,4 @@
-"""What a rule file may say under guards, and what it is told when it says something else."""
+"""Keys of a rule file under guards, and the messages about mistakes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ EVERYTHING = {
 
 
 def told(guards: dict[str, Any]) -> list[str]:
-    """What the author of a rule with these guards is told."""
+    """Messages to the author of a rule with these guards."""
     with pytest.raises(InvalidFiles) as caught:
         rule_set(failover(guards=guards))
     return [f"{problem.path}: {problem.message}" for problem in caught.value.problems]

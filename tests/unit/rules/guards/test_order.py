@@ -15,7 +15,7 @@ from rules.engine.guard import GuardDecision, guard
 from rules.kinds.traffic.state import TrafficState
 from rules.limits.acquire import on_reply
 from rules.limits.limiters import limits_of
-from rules.loader import load
+from rules.loader import load_rules
 from rules.rehearsal.simulation import at
 from rules.rulefile.model import Rule
 from tests.unit.rules.builders import OBJECT, failover, rule_file, the_rule
@@ -78,7 +78,7 @@ def test_a_pause_comes_before_everything_and_stops_everything() -> None:
 
 
 @pytest.mark.parametrize("kind", [{"safe": True}, {"follows": True}])
-def test_steps_back_and_what_goes_on_ask_nobody_else(kind: dict[str, Any]) -> None:
+def test_steps_back_and_what_goes_on_ask_no_other_guard(kind: dict[str, Any]) -> None:
     leave = asked(rule(), act(**kind))
     assert (why(leave), len(leave.desired.acts), leave.emits) == (None, 1, ())
 
@@ -110,14 +110,14 @@ def test_the_verdict_lets_exactly_what_is_wanted_then_go() -> None:
     granted = on_reply(first.group, yes, NOON)
     two = (act(lane="one"), act(lane="two"))
     assert asked(limited, *two, by=granted).desired.acts == two
-    # What comes after that is asked for anew.
+    # Grants after that are asked for again.
     after = asked(limited, *two, by=granted).group
     again = asked(limited, act(lane="three"), by=replace(after, generation=2))
     assert again.desired.acts == ()
     assert [fact.generation for fact in again.emits if isinstance(fact, AcquireRequest)] == [3]
 
 
-def test_nobody_waits_twice_in_one_queue() -> None:
+def test_no_group_waits_twice_in_one_queue() -> None:
     """A claim that waits is not made again with each look, and gives its place up when nothing is wanted."""
     limited = rule("blockedWindows", "cooldownSeconds", "mode")
     leave = asked(limited, act())
@@ -137,7 +137,7 @@ def test_guards_of_a_file_hold_what_their_rules_do() -> None:
 def test_two_guards_for_the_same_rules_both_hold_in_any_order() -> None:
     text = rule_file(failover())[:-1] + ', "guards": [%s]}'
     turns, speed = '{"rules": ["web"], "maxConcurrent": 1}', '{"rules": ["web"], "ratePerSecond": 1}'
-    files = [load([("rules.yaml", text % both)]) for both in (f"{turns}, {speed}", f"{speed}, {turns}")]
+    files = [load_rules([("rules.yaml", text % both)]) for both in (f"{turns}, {speed}", f"{speed}, {turns}")]
     one, other = (limits_of(rules.rule("web"), rules.guards).shared for rules in files)
     assert len(one) == 2
     assert one == other

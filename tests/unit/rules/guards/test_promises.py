@@ -1,4 +1,4 @@
-"""What holds of shared guards over any history, and over any bus that delays, doubles and loses what is said."""
+"""Promises of shared guards over any history, and over any bus that delays, doubles and loses messages."""
 
 from __future__ import annotations
 
@@ -14,11 +14,12 @@ from hypothesis import strategies as st
 from bus.messages import AcquireReply, AcquireRequest, Action, Fact, Health, Observation, SetWeights
 from rules.core.group import Group
 from rules.engine.decide import decide
-from rules.engine.group_codec import dump, load
+from rules.engine.group_codec import dump_group, load_group
 from rules.limits.limiter import LimiterRule
 from rules.limits.state import LimiterState
 from rules.rehearsal.simulation import at, second
 from rules.rulefile.guards import FileGuard, Guards
+from tests.examples import many
 from tests.unit.rules.builders import Event, paused, resumed
 from tests.unit.rules.guards.world import Answers, Delays, World, down, home, shared, up, webs
 
@@ -33,9 +34,9 @@ TURNS = st.lists(
     min_size=1, max_size=12,
 )  # fmt: skip
 BUS = st.lists(st.sampled_from([(0.0,), (0.5,), (3.0,), (0.5, 4.0), ()]), min_size=1, max_size=7)
-"""How messages are carried, one after the other and from the start again: at once, late, twice, or never."""
+"""Carrying of messages, one after the other and from the start again: at once, late, twice, or never."""
 LOSSES = 30
-"""After so many messages none is lost any more: a loss that always hits the same word would be for ever."""
+"""After so many messages none is lost any more: a loss that always hits the same message would have no end."""
 OUTCOMES = st.lists(st.sampled_from([1, 5, 30]), min_size=1, max_size=5)
 
 
@@ -73,7 +74,7 @@ def answered(times: Sequence[int]) -> Answers:
 
 
 def away(action: Action) -> bool:
-    """Whether it is one that guards limit; the way back asks nobody."""
+    """True if guards limit the action; the way back needs none."""
     return isinstance(action, SetWeights) and action.because == "PrimaryUnhealthy"
 
 
@@ -95,7 +96,7 @@ class Watched(World):
 
 
 def moved(world: World) -> set[int]:
-    """Whose traffic stands on the secondary."""
+    """Numbers of the rules whose traffic is on the secondary."""
     return {
         number
         for number in range(COUNT)
@@ -104,7 +105,7 @@ def moved(world: World) -> set[int]:
 
 
 def failed(turns: Sequence[tuple[int, str, int]]) -> set[int]:
-    """Who is down when all is over."""
+    """Numbers of the rules whose primary is down at the end."""
     last = {number: what for _, what, number in turns if what in ("down", "up")}
     return {number for number, what in last.items() if what == "down"}
 
@@ -113,7 +114,7 @@ def failed(turns: Sequence[tuple[int, str, int]]) -> set[int]:
 
 
 @given(TURNS, BUS, OUTCOMES, st.integers(1, 3))
-@QUICK
+@many(60)
 def test_never_more_than_max_concurrent_are_in_flight(turns: Any, bus: Any, times: Any, most: int) -> None:
     events, until = history(turns)
     world = Watched(webs(COUNT), [shared(maxConcurrent=most)], delays=carried(bus), answers=answered(times))
@@ -124,7 +125,7 @@ def test_never_more_than_max_concurrent_are_in_flight(turns: Any, bus: Any, time
 
 
 @given(TURNS, BUS, OUTCOMES, st.sampled_from([0.05, 0.5, 3]))
-@QUICK
+@many(60)
 def test_never_more_than_one_and_the_rate_are_granted(turns: Any, bus: Any, times: Any, rate: float) -> None:
     events, until = history(turns)
     world = World(webs(COUNT), [shared(ratePerSecond=rate)], delays=carried(bus), answers=answered(times))
@@ -154,8 +155,8 @@ GUARDS = st.lists(
 
 
 @given(TURNS, BUS, OUTCOMES, GUARDS)
-@QUICK
-def test_everybody_gets_a_turn_whatever_the_guards(turns: Any, bus: Any, times: Any, guards: list[FileGuard]) -> None:
+@many(60)
+def test_each_group_gets_a_turn_whatever_the_guards(turns: Any, bus: Any, times: Any, guards: list[FileGuard]) -> None:
     events, until = history(turns)
     world = World(webs(COUNT), guards, delays=carried(bus), answers=answered(times)).play(*events, until=until)
     too_many = len(failed(turns)) > 3 and any(guard.name in ("d", "i") for guard in guards)
@@ -172,7 +173,7 @@ def as_meant(claim: AcquireRequest) -> tuple[datetime, int, bool]:
 
 
 @given(TURNS, BUS, OUTCOMES, GUARDS)
-@QUICK
+@many(60)
 def test_every_claim_is_answered_when_it_is_heard(turns: Any, bus: Any, times: Any, guards: list[FileGuard]) -> None:
     events, until = history(turns)
     world = World(webs(COUNT), guards, delays=carried(bus), answers=answered(times)).play(*events, until=until)
@@ -197,7 +198,7 @@ def test_every_claim_is_answered_when_it_is_heard(turns: Any, bus: Any, times: A
 
 
 @given(TURNS, BUS, OUTCOMES, GUARDS)
-@QUICK
+@many(60)
 def test_a_restart_at_any_moment_changes_nothing(turns: Any, bus: Any, times: Any, guards: list[FileGuard]) -> None:
     events, until = history(turns)
     whole, restarted = (
@@ -228,7 +229,7 @@ LIMITS = st.sampled_from([
 
 
 def instants(words: Sequence[tuple[int, str, str, int]]) -> list[tuple[float, list[Fact]]]:
-    """What is said, by the instants in which it is heard: some of it late. Of one moment everybody says one thing."""
+    """Facts by the instants in which they are heard, some of them late. One moment has one fact of each name."""
     now, generation, out = 0.0, defaultdict[str, int](lambda: 1), list[tuple[float, list[Fact]]]()
     spoken = set[tuple[str, float]]()
     for pause, name, what, late in words:
@@ -293,7 +294,7 @@ def test_looking_more_often_and_restarts_change_no_verdict(words: Any, limits: G
         while now <= 1500:
             facts = [fact for when, together in waiting if when <= now for fact in together]
             waiting = [one for one in waiting if one[0] > now]
-            decision = decide(rule, load(dump(group)) if restarts else group, facts, at(now))
+            decision = decide(rule, load_group(dump_group(group)) if restarts else group, facts, at(now))
             group, out = decision.group, [*out, *decision.emits]
             moments = [waiting[0][0]] if waiting else []
             moments += [second(group.next_deadline)] if group.next_deadline is not None else []

@@ -9,8 +9,9 @@ import pytest
 from bus.messages import Fact, Health, Observation
 from rules.catalog import new_group
 from rules.engine.decide import decide
-from rules.engine.group_codec import dump, load
-from rules.kinds.quorum.kind import QuorumRule, asked
+from rules.engine.group_codec import dump_group, load_group
+from rules.kinds.quorum.kind import asked
+from rules.kinds.quorum.model import QuorumRule
 from rules.rehearsal.simulation import at
 from rules.rulefile.sources import Quorum
 from tests.unit.rules.builders import notification, rule_set
@@ -39,7 +40,7 @@ class Speaker:
         self.group = new_group(self.rule, "*")
 
     def hear(self, now: float, *facts: Fact) -> str | None:
-        decision = decide(self.rule, load(dump(self.group)), facts, at(now))
+        decision = decide(self.rule, load_group(dump_group(self.group)), facts, at(now))
         self.group = decision.group
         said = [fact for fact in decision.emits if isinstance(fact, Observation)]
         assert len(said) <= 1
@@ -60,7 +61,7 @@ class Speaker:
         ({}, 1, 0, 1, "Unhealthy"),
         ({}, 1, 1, 4, "Unknown"),
         ({}, 1, 0, 4, "Healthy"),
-        ({}, 2, 2, 4, "Unhealthy"),  # whoever the unknown are, enough are bad
+        ({}, 2, 2, 4, "Unhealthy"),  # whichever members are Unknown, enough are bad
         ({}, 0, 4, 4, "Unknown"),
         ({"unhealthyAt": 3, "rounding": None}, 2, 0, 10, "Healthy"),
         ({"unhealthyAt": 3, "rounding": None}, 3, 0, 10, "Unhealthy"),
@@ -75,13 +76,13 @@ def test_enough_bad_members_make_the_target_bad(
     assert Speaker(**keys).hear(0, *(node(f"a-{number}", one) for number, one in enumerate(health))) == status
 
 
-def test_nothing_is_said_before_a_member_was_heard_of() -> None:
+def test_nothing_is_said_before_a_member_has_an_observation() -> None:
     speaker = Speaker()
     assert speaker.hear(0) is None
     assert speaker.hear(1, node("b-1", "Unhealthy", when=1)) is None  # of another zone
 
 
-def test_a_change_is_said_at_once_and_what_stands_every_refresh_seconds() -> None:
+def test_a_change_is_said_at_once_and_an_unchanged_state_every_refresh_seconds() -> None:
     speaker = Speaker()
     assert speaker.hear(0, node("a-1", "Healthy"), node("a-2", "Healthy")) == "Healthy"
     assert speaker.group.next_deadline == at(30)
@@ -119,7 +120,7 @@ def test_a_rule_hears_what_the_source_says() -> None:
 
 
 def watched(name: str, status: str, when: float, since: float, **more: Any) -> Observation:
-    """What a source that can be asked has seen."""
+    """Observation by a source that can be asked."""
     return node(name, status, when=when, stale=900, signal="nodes", source="nodes", since=at(since), **more)
 
 
@@ -147,7 +148,7 @@ def test_a_judgement_goes_on_where_other_members_take_over_without_a_break() -> 
     assert said.since == at(0)
 
 
-def test_members_that_nobody_looked_at_for_a_while_begin_the_judgement_anew() -> None:
+def test_members_that_were_not_looked_at_for_a_while_restart_the_judgement() -> None:
     speaker = Speaker(unhealthyAt=2, rounding=None)
     judgement(speaker, 5, *(watched(name, "Unhealthy", 5, 0) for name in ("a-0", "a-1")))
     said = judgement(speaker, 50, *(watched(name, "Unhealthy", 50, 48) for name in ("a-0", "a-1")))
@@ -169,7 +170,8 @@ def test_a_quorum_that_is_asked_asks_its_members_and_says_its_judgement_again_by
 
 
 def test_a_quorum_that_is_asked_again_and_again_by_a_clock_that_is_ahead_answers_each_time() -> None:
-    """Whoever asks is a second ahead of the members' source: what was asked for last is never seen yet."""
+    """The clock of the asking process is a second ahead of the members' source: the newest request is never answered
+    yet."""
     speaker = Speaker()
     judgement(speaker, 0, *(watched(name, "Healthy", 0, 0) for name in ("a-0", "a-1")))
     proven = []

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from bus.messages import Hold, Reject
 from rules.core.group import Group
-from rules.engine.group_codec import dump, load
+from rules.engine.group_codec import dump_group, load_group
 from rules.rehearsal.causal_chain import chain
-from rules.rehearsal.history import read, written
+from rules.rehearsal.history import load_history, written
 from rules.rehearsal.simulation import at
 from tests.unit.rules.builders import Event, healthy, holds, moves, paused, resumed, rule_set, said, step, unhealthy
 from tests.unit.rules.guards.test_guard import ASKING, BACK, CHANGES, HOME, MOVED, THREE, WITH_C, approved
@@ -101,14 +101,14 @@ def test_the_newest_word_counts_however_late_the_other_is_heard() -> None:
 
 def test_it_outlives_a_restart() -> None:
     group, plan = shown(*DOWN, when=10)
-    again = load(dump(step(rule_set(ASKING).rules[0], group, 100, rejected(100, request=plan)).group))
+    again = load_group(dump_group(step(rule_set(ASKING).rules[0], group, 100, rejected(100, request=plan)).group))
     assert again.grants is not None
     [no] = again.grants.rejected
     assert (no.desired, no.by, no.reason, no.until) == (plan, "bob", "INC-8: b is worse", at(3700))
     assert step(rule_set(ASKING).rules[0], again, 200).group.held == again.held
 
 
-def test_nobody_can_fill_the_state_with_rejections() -> None:
+def test_no_person_can_fill_the_state_with_rejections() -> None:
     group, _ = shown(*DOWN, when=10)
     for number in range(100):
         group = step(rule_set(ASKING).rules[0], group, 20, rejected(20, request=f"{number:016x}")).group
@@ -137,8 +137,21 @@ def test_an_act_that_follows_some_decisions_after_the_no_shows_it_too() -> None:
     assert said == ["rejected by bob until 1970-01-01T00:02:30.000Z: INC-8: b is worse"]
 
 
+def test_an_act_of_the_same_moment_as_the_hold_before_it_shows_the_no_too() -> None:
+    """An approval may be taken by a decision that waits for a look, and the act follows when that comes."""
+    _, plan = shown(*DOWN, when=10)
+    story = [rejected(100, seconds=50), unhealthy("a", at=160), approved(200, request=plan)]
+    records = kept(rule_set(ASKING), [*DOWN, *story])
+    moment = next(record.decided_at for record in records if record.actions)
+    at_once = [record.model_copy(update={"decided_at": moment}) for record in records]
+    found = chain("web/east/shop/TrafficSplit/web/1", at_once, [], [])
+    assert found is not None
+    assert "rejected by bob until 1970-01-01T00:02:30.000Z: INC-8: b is worse" in found.guards
+    assert any("held Rejected: by bob: INC-8: b is worse" in line for line in found.guards)
+
+
 def test_histories_and_rule_tests_have_the_word() -> None:
     _, no = rejected(100, seconds=600)
-    [(when, fact)] = read([written(100, no)], "h.jsonl")
+    [(when, fact)] = load_history([written(100, no)], "h.jsonl").events
     assert (when, fact) == (100, no)
     assert '"reject":' in written(100, no)

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from rules.limits.windows import open_until
 from rules.rulefile.guards import BlockedWindow
+from tests.examples import many
 
 BERLIN = ZoneInfo("Europe/Berlin")
 
@@ -89,9 +90,11 @@ def test_an_hourly_window_opens_each_real_hour() -> None:
         assert open_until(hourly, begin + timedelta(minutes=30)) is None
 
 
+@many(100)
 @given(st.sampled_from([utc(2026, 3, 28), utc(2026, 10, 24), utc(2026, 7, 1)]), st.integers(0, 3 * 24 * 60))
 def test_a_daily_window_is_open_for_its_length_each_day(day: datetime, minutes: int) -> None:
-    """Whatever clocks do: 26 hours from any moment on hold a begin, and each window is open for its hour."""
+    """Changes of clocks do not matter: 26 hours from any moment on hold a begin, and each window is open
+    for its hour."""
     daily, start = window("30 2 * * *", hours=1), day + timedelta(minutes=minutes)
     ends = {open_until(daily, start + timedelta(minutes=minute)) for minute in range(0, 26 * 60, 5)} - {None}
     assert 1 <= len(ends) <= 2

@@ -9,7 +9,7 @@ from typing import Any
 from bus.messages import AcquireReply, AcquireRequest, Action, Fact, Hold, Mode, Notify, Outcome
 from rules.core.group import Group
 from rules.engine.decide import Decision
-from rules.engine.group_codec import dump, load
+from rules.engine.group_codec import dump_group, load_group
 from rules.engine.groups import GroupStore
 from rules.engine.routing import Routing
 from rules.rehearsal.simulation import at, second
@@ -21,7 +21,7 @@ from tests.unit.rules.builders import Event, failover, healthy, route, rule_set,
 Delays = Callable[[Fact, float], Sequence[float]]
 """After how many seconds a fact arrives, once for each time that it does."""
 Answers = Callable[[Action, float], Iterable[tuple[float, str]]]
-"""When which outcome of an action is said."""
+"""Time and status of each outcome of an action."""
 
 
 def at_once(_fact: Fact, _now: float) -> Sequence[float]:
@@ -37,7 +37,7 @@ def never(_action: Action, _now: float) -> Iterable[tuple[float, str]]:
 
 
 class World:
-    """What became of a history."""
+    """Results of a history."""
 
     def __init__(
         self, rules: Sequence[Rule], file_guards: Sequence[FileGuard] = (), quorums: Sequence[Quorum] = (), *,
@@ -77,7 +77,7 @@ class World:
         self.heard += [(now, fact) for fact in facts]
         if self.restarts:
             self.group_store = GroupStore(
-                self.routing, [load(dump(group)) for group in self.group_store.groups.values()]
+                self.routing, [load_group(dump_group(group)) for group in self.group_store.groups.values()]
             )
         decisions = self.group_store.apply(facts, at(now)) if facts else self.group_store.fire_due(at(now))
         for decision in decisions:
@@ -110,12 +110,12 @@ class World:
 
     @property
     def times(self) -> list[tuple[float, str]]:
-        """When which rule acted."""
+        """Second and rule of each act."""
         return [(when, action.rule) for when, action in self.acts.values()]
 
     @property
     def held(self) -> list[tuple[float, str, str]]:
-        """When which rule began to hold, and why."""
+        """Second, rule and reason of each hold."""
         return [(when, hold.rule, hold.held) for when, hold in self.holds]
 
     def group(self, rule: str) -> Group:

@@ -28,7 +28,7 @@ def workload_rule(**keys: Any) -> dict[str, Any]:
 
 
 def placement(*names: str, tolerate: float | None = None, spread: Mapping[str, Any] | None = None, **keys: Any) -> Any:
-    """Where copies may be; `tolerate`: seconds for any NoExecute taint."""
+    """Placement on these clusters; `tolerate`: seconds for any NoExecute taint."""
     out: dict[str, Any] = {"clusterAffinity": {"clusterNames": list(names)}} if names else {}
     if tolerate is not None:
         out["clusterTolerations"] = [{"operator": "Exists", "effect": "NoExecute", "tolerationSeconds": tolerate}]
@@ -53,7 +53,7 @@ def clusters(status: str, *names: str, at: float = 0) -> list[Event]:
 
 
 def copy(name: str, status: str, *, at: float, **more: Any) -> Event:
-    """How the copy in a cluster is."""
+    """Observation of the copy in a cluster."""
     return seen(f"workload/{name}/{OBJECT}", status, at=at, **more)
 
 

@@ -1,4 +1,4 @@
-"""How cases about division, spread and reassignment are asked of our functions."""
+"""Cases about division, spread and reassignment, applied to our functions."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any
 from bus.messages import Health
 from rules.kinds.workload.candidates import SchedulingRequest
 from rules.kinds.workload.division import NotEnoughRoom, backwards, by_room, by_tiers, webster
+from rules.kinds.workload.model import Policy
+from rules.kinds.workload.placement import OnInsufficient, Placement
 from rules.kinds.workload.scheduling import land
 from rules.kinds.workload.spread import Bounds, GroupOption, Insufficient, Option, best_groups, by_cluster, by_group
 from rules.kinds.workload.state import ClusterState, Copy, Relocation, WorkloadState
 from rules.rehearsal.simulation import at
-from rules.rulefile.placement import OnInsufficient, Placement
-from rules.rulefile.workload import Policy
 
 Case = dict[str, Any]
 SCHEDULING: Mapping[str, Any] = {

@@ -1,4 +1,4 @@
-"""How cases about tolerations, tasks and application failover are asked of our functions, or of a whole history."""
+"""Cases about tolerations, tasks and application failover, applied to our functions, or to a whole history."""
 
 from __future__ import annotations
 
@@ -14,12 +14,7 @@ from rules.core.timers import Stopwatch, runs
 from rules.kinds.workload import causes as workload_causes
 from rules.kinds.workload import facts as workload_facts
 from rules.kinds.workload.eviction import armed_at, blocked, bound, fails_at, next_purge, purged_because
-from rules.kinds.workload.state import Copy, Departure, Relocation, WorkloadState
-from rules.kinds.workload.tolerations import earliest, leaves_at, may_come, used
-from rules.rehearsal.simulation import at
-from rules.rulefile.model import Rule
-from rules.rulefile.placement import Toleration
-from rules.rulefile.workload import (
+from rules.kinds.workload.model import (
     ApplicationFailover,
     DecisionConditions,
     OnGraceExpired,
@@ -27,6 +22,11 @@ from rules.rulefile.workload import (
     PurgeMode,
     WorkloadFailover,
 )
+from rules.kinds.workload.placement import Toleration
+from rules.kinds.workload.state import Copy, Departure, Relocation, WorkloadState
+from rules.kinds.workload.tolerations import earliest, leaves_at, may_come, used
+from rules.rehearsal.simulation import at
+from rules.rulefile.model import Rule
 from tests.unit.rules.builders import rule_set
 from tests.unit.rules.workload.builders import OBJECT, acts, clusters, copy, placement, workload, workload_rule
 
@@ -57,7 +57,7 @@ def tolerations(given: list[Case]) -> list[Toleration]:
 
 
 def seconds_left(until: datetime | None) -> float:
-    """-1: for ever; 0: now."""
+    """-1: without end; 0: now."""
     return -1 if until is None else max((until - NOW).total_seconds(), 0)
 
 
@@ -93,7 +93,7 @@ def schedule_filter(case: Case) -> None:
 
 
 def fate(case: Case, task: Case, on_expired: OnGraceExpired) -> str:
-    """What becomes of the old copy, in Karmada's words. A suppressed task is the mode Never."""
+    """End of the old copy, in Karmada's words. A suppressed task is the mode Never."""
     limit = case["timeout_s"] if task["grace_s"] is None else task["grace_s"]
     health = {name: Health(status) for name, status in case["health"].items()}
     why = purged_because(
@@ -162,7 +162,7 @@ def evict_cluster(case: Case) -> None:
 
 
 def purge_mode_actions(case: Case) -> None:
-    """Which mode it is, and when the old copy goes: before the new one is placed, when that is Healthy, or never."""
+    """Check the mode, and the end of the old copy: before the new one is placed, when that is Healthy, or never."""
     rule = workload_rule(
         placement=placement("m1", "m2", tolerate=10), failover={"cluster": {"purgeMode": case["mode"]}}
     )  # fmt: skip

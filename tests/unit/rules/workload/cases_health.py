@@ -1,4 +1,4 @@
-"""How cases about cluster health, taints and eviction rates are asked of our functions."""
+"""Cases about cluster health, taints and eviction rates, applied to our functions."""
 
 from __future__ import annotations
 

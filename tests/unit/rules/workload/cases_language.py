@@ -1,4 +1,4 @@
-"""How cases about validation and defaults are asked of the rule file's own reader: what it says, and where."""
+"""Cases about validation and defaults, applied to the rule file's own reader: its messages and their places."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from rules.core.errors import InvalidFiles, Problem
-from rules.rulefile.workload import ApplicationFailover
+from rules.kinds.workload.model import ApplicationFailover
 from tests.unit.rules.builders import rule_set
 from tests.unit.rules.workload.builders import workload_rule
 

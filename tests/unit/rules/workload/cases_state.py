@@ -1,4 +1,4 @@
-"""How cases about state that is carried over are asked of our functions."""
+"""Cases about state that is carried over, applied to our functions."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
+from rules.kinds.workload.model import PreservationRule, StatePreservation
 from rules.kinds.workload.preservation import injected, labels_of, state_of
 from rules.kinds.workload.state import Relocation
 from rules.rehearsal.simulation import at
-from rules.rulefile.workload import PreservationRule, StatePreservation
 
 Case = dict[str, Any]
 

@@ -1,6 +1,6 @@
-"""Any fleet, any constraints, any purge modes, any failures: what stood stands, and nothing is lost or left over.
+"""Any fleet, any constraints, any purge modes, any failures: no broken constraint, no copy lost or left over.
 
-The judge knows the actions and the facts alone, and goes by the sentences that users are promised.
+The judge knows the actions and the facts alone, and checks the promises to users.
 """
 
 from __future__ import annotations
@@ -56,10 +56,10 @@ class Fleet:
     constraints: list[tuple[str, int, int]]
     rule: dict[str, Any]
     told_number: bool = True
-    """Whether inventory says the number, as Karmada does; with plain clusters it is that of the copies."""
+    """True if inventory has the number, as Karmada's does; with plain clusters it is that of the copies."""
     copies: dict[str, int] = field(default_factory=dict)
     placed: dict[str, float] = field(default_factory=dict)
-    """When each copy was placed that was not there at first, or got more replicas."""
+    """Second of placement of each copy that was not there at first, or got more replicas."""
     leaving: dict[str, str] = field(default_factory=dict)
     """Cluster to purge mode."""
     grace: dict[str, float] = field(default_factory=dict)
@@ -67,9 +67,9 @@ class Fleet:
     back: dict[str, int] = field(default_factory=dict)
     """Divided replicas that others had taken over when their copy came back, while there are too many."""
     acted: float = -1
-    """When anything was last done."""
+    """Second of the last action."""
     told: dict[tuple[str, str], tuple[str, float, float]] = field(default_factory=dict)
-    """What and where to the last status, since when it is so, and when it was last told."""
+    """Status by kind and cluster: the last one, since when it is so, and when it was last reported."""
 
     @property
     def replicas(self) -> int:
@@ -136,7 +136,7 @@ class Fleet:
     def count(self, second: float) -> None:
         """No more copies than there were, or than the constraint allows, besides those in a grace period.
 
-        What is bad, or has been good for too short, may wait for a place, and for somebody to see it. What a person has
+        What is bad, or has been good for too short, may wait for a place, and for a source to see it. What a person has
         to remove counts for nothing, and what would be the last one that serves stays beyond its grace period.
         """
         self.sum(second)
@@ -177,12 +177,12 @@ class Fleet:
         )
 
     def _serves(self, name: str) -> bool:
-        """Whether a copy was told to be Healthy since it was placed, and its cluster has not failed since."""
+        """True if a copy was reported Healthy since it was placed, and its cluster has not failed since."""
         status, _, told = self.told.get(("workload", name), ("", 0, -1))
         return status == "Healthy" and told > self.placed.get(name, -1) and self.told["cluster", name][0] == "Healthy"
 
     def _seen_healthy(self, name: str) -> bool:
-        """Whether a copy was told to be Healthy since it was placed, and since its cluster is bad where it is."""
+        """True if a copy was reported Healthy since it was placed, and since its cluster is bad where it is."""
         status, _, told = self.told.get(("workload", name), ("", 0, -1))
         of_cluster, since, _ = self.told["cluster", name]
         return status == "Healthy" and told > self.placed.get(name, -1) and (of_cluster == "Healthy" or told >= since)
@@ -232,7 +232,7 @@ FAILURES = st.lists(
 @given(fleets(), FAILURES)
 @settings(max_examples=300)
 @pytest.mark.long
-def test_no_fleet_loses_or_gains_a_copy_or_breaks_a_constraint_that_stood(fleet: Fleet, failures: Any) -> None:
+def test_no_fleet_loses_or_gains_a_copy_or_breaks_a_constraint_that_was_kept(fleet: Fleet, failures: Any) -> None:
     judged(fleet, [make(name, status, at=second) for make, name, status, second in failures])
 
 

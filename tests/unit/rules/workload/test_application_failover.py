@@ -54,7 +54,7 @@ def test_a_toleration_of_zero_acts_at_once() -> None:
     assert seconds(acts(rule(tolerate=0), *start(), copy("m1", "Unhealthy", at=10))) == [10.0]
 
 
-def test_a_copy_that_is_good_again_starts_anew() -> None:
+def test_a_copy_that_is_good_again_starts_again() -> None:
     events = [copy("m1", "Unhealthy", at=10), copy("m1", "Healthy", at=105), copy("m1", "Unhealthy", at=110)]
     assert seconds(acts(rule(), *start(), *events)) == [210.0]
 
@@ -129,7 +129,7 @@ def test_the_cluster_that_was_left_is_blocked_for_a_while(keys: dict[str, Any], 
     assert came[3:] == [(second, "Place", {"m1": 2}), (second, "Evict", "m2")]
 
 
-def test_a_block_of_zero_is_for_ever() -> None:
+def test_a_block_of_zero_has_no_end() -> None:
     assert there_and_back(blockPredecessorSeconds=0) == [*MOVED, (120.0, "Purge", "m1")]
 
 

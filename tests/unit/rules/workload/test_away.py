@@ -49,7 +49,7 @@ def test_a_copy_that_cannot_be_marked_is_purged_like_one_that_is() -> None:
     assert came == [PLACED, (112.0, "Evict", "m2"), (130.0, "Purge", "m2")]
 
 
-def test_a_copy_that_cannot_go_first_keeps_nobody_from_being_placed() -> None:
+def test_a_copy_that_cannot_go_first_keeps_no_other_from_being_placed() -> None:
     events = [*DEAD, answered(1, "Failed", at=115), answered(2, "Done", at=118)]
     came = acts(rule("Directly"), *events, outcomes=False, until=140)
     assert came == [(110.0, "Evict", "m2"), (115.0, "Place", PLACED[2]), (130.0, "Purge", "m2")]
@@ -72,7 +72,7 @@ def published(given: dict[str, Any], verb: type[Action], *events: Event, until: 
     return [second for second, action in played(given, *events, until=until)[1] if isinstance(action, verb)]
 
 
-def test_nobody_knocks_at_a_dead_cluster_and_it_is_purged_when_it_is_back() -> None:
+def test_no_request_goes_to_a_dead_cluster_and_it_is_purged_when_it_is_back() -> None:
     events = [*DEAD, answered(1, "Done", at=112), answered(2, "Failed", at=115), answered(3, "Failed", at=135)]
     back = cluster("m2", "Healthy", at=5002)
     assert published(rule("Gracefully"), Purge, *events, back, until=5003) == [130, 5002]
@@ -107,7 +107,7 @@ def test_that_a_workload_has_vanished_is_said_for_an_hour_although_its_placement
     assert group.held is None or "its placement on m1 was under way" in group.held.detail
 
 
-def test_a_copy_that_was_to_leave_and_of_which_nobody_knows_any_more_is_not_replaced_with_another() -> None:
+def test_a_copy_that_was_to_leave_and_whose_health_is_unknown_by_now_is_not_replaced_with_another() -> None:
     events = [
         workload({"m1": 2, "m2": 2}), cluster("m1", "Unhealthy", at=0), copy("m2", "Unhealthy", at=0),
         copy("m2", "Unknown", at=20), cluster("m3", "Healthy", at=20),

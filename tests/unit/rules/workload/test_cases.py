@@ -1,7 +1,7 @@
 """Every case of Karmada's own tests, code and proposals that is about something we do, group by group.
 
-`expect` is what Karmada does, `ours` what we do on purpose instead. What we do not do at all stands in NOT_OURS, single
-cases that we answer otherwise in OTHERWISE: the page docs/concepts/karmada-differences.md tells both to users.
+`expect` is what Karmada does, `ours` what we do on purpose instead. NOT_OURS has what we do not do at all, OTHERWISE
+single cases that we answer otherwise: the page docs/concepts/karmada-differences.md tells both to users.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a workload is moved for, what is no reason, and what is said of it."""
+"""Causes that move a workload, facts that are no cause, and the text about them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from bus.messages import Hold
-from rules.engine.group_codec import dump, load
+from rules.engine.group_codec import dump_group, load_group
 from rules.engine.groups import GroupStore
 from rules.engine.routing import Routing
 from rules.rehearsal.simulation import Simulator
@@ -59,7 +59,9 @@ def reloaded(given_rule: Any, then: Any, events: list[Event], at: float, later: 
         list(player.take([fact for when, fact in events if when == second], at_(second)))
     list(player.until(at_(at)))
     again_rules = rule_set(*then) if isinstance(then, list) else rule_set(then)
-    group_store = GroupStore(Routing.of(again_rules), [load(dump(group)) for group in group_store.groups.values()])
+    group_store = GroupStore(
+        Routing.of(again_rules), [load_group(dump_group(group)) for group in group_store.groups.values()]
+    )
     group_store.reconsider(at_(at))
     again = Simulator(group_store, outcomes=True)
     again._said = player._said
@@ -73,7 +75,7 @@ def reloaded(given_rule: Any, then: Any, events: list[Event], at: float, later: 
 # --- taints are no health ------------------------------------------------------------------------------------------
 
 
-def test_a_brownout_that_is_tolerated_for_ever_evicts_nothing() -> None:
+def test_a_brownout_that_is_tolerated_without_end_evicts_nothing() -> None:
     tolerant = workload_rule(failover={"cluster": {}}, placement=placement(*NAMES) | FOR_EVER)
     came = acts([tolerant, BROWNOUT], *start(), dim("Unhealthy", at=10))
     assert [verb for _, verb, _ in came] == ["SetTaints"]
@@ -94,7 +96,7 @@ def test_a_brownout_of_a_cluster_that_no_taint_rule_means_is_health() -> None:
 
 
 def test_what_was_stored_of_such_a_signal_is_forgotten() -> None:
-    """It must not go stale there and be taken for a cluster that nobody reaches."""
+    """It must not go stale there and be mistaken for an unreachable cluster."""
     alone = rule()
     first = [*start(), dim("Healthy", at=1)]
     said = reloaded(alone, [alone, BROWNOUT], first, 5, [cluster("m1", "Healthy", at=900)], 1000)
@@ -110,7 +112,7 @@ def test_an_eviction_for_a_taint_says_so_whatever_else_is_bad() -> None:
     assert because(rule(), *start(), cluster("m1", "Unhealthy", at=10))[0] == "ClusterUnhealthy"
 
 
-# --- what was never heard of ---------------------------------------------------------------------------------------
+# --- copies without observations -----------------------------------------------------------------------------------
 
 
 def test_an_alert_that_never_fired_is_absent_and_not_unknown() -> None:
@@ -149,7 +151,7 @@ def test_a_cluster_block_that_is_taken_away_is_said_to_be_a_change_of_the_rule()
     assert (type(came[0].what).__name__, came[0].what.because) == ("CancelEviction", "RuleChanged")
 
 
-def test_another_primary_is_not_taken_for_somebody_elses_write() -> None:
+def test_another_primary_is_not_taken_for_another_writers_write() -> None:
     def named(primary: str, at: float) -> Event:
         weights = {"checkout": 1, "checkout-west": 0}
         return route(weights, at=at, annotations={"failover.linkerd.io/primary-service": primary})
@@ -182,7 +184,7 @@ def test_a_deleted_cluster_without_copies_is_nobodys_business() -> None:
     assert happens(rule(), *start(), member("m3", at=50, exists=False)) == []
 
 
-def test_a_standing_copy_that_nobody_speaks_of_is_not_taken_for_healthy() -> None:
+def test_a_standing_copy_without_observations_is_not_taken_for_healthy() -> None:
     events = [workload({"m1": 2, "m3": 2}), *start()[1:], member("m4"), cluster("m4", "Healthy", at=0)]
     given_rule = rule(
         placement=placement(*NAMES, "m4", tolerate=100), failover={"cluster": {"gracePeriodSeconds": 300}}
@@ -193,7 +195,7 @@ def test_a_standing_copy_that_nobody_speaks_of_is_not_taken_for_healthy() -> Non
 
 
 @pytest.mark.parametrize("heard_at", [60, 90])
-def test_what_was_heard_of_a_copy_before_its_cluster_failed_lets_no_other_copy_go(heard_at: float) -> None:
+def test_an_observation_of_a_copy_before_its_cluster_failed_lets_no_other_copy_go(heard_at: float) -> None:
     """m1 is left for a brownout and serves. What m2 said before 80 is no evidence that it does."""
     tolerations = [
         {"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": seconds}

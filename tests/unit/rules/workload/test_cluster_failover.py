@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from rules.engine.group_codec import dump, load
+from rules.engine.group_codec import dump_group, load_group
 from rules.engine.groups import GroupStore
 from rules.engine.routing import Routing
 from rules.rehearsal.simulation import at
@@ -30,7 +30,7 @@ from tests.unit.rules.workload.builders import (
 
 
 def rule(**keys: Any) -> dict[str, Any]:
-    """Two copies on three clusters, in which any failure is borne for 100 s."""
+    """Two copies on three clusters, in which any failure is tolerated for 100 s."""
     given = {
         "placement": placement("m1", "m2", "m3", tolerate=100),
         "failover": {"cluster": {"purgeMode": "Gracefully"}},
@@ -63,13 +63,13 @@ def test_a_dip_shorter_than_the_toleration_moves_nothing() -> None:
     assert acts(rule(), *start(), *events) == []
 
 
-def test_without_a_policy_for_its_key_a_failure_is_borne_for_300_seconds() -> None:
+def test_without_a_policy_for_its_key_a_failure_is_tolerated_for_300_seconds() -> None:
     given = rule(placement=placement("m1", "m2", "m3"))
     assert [second for second, *_ in acts(given, *start(), cluster("m2", "Unhealthy", at=10))] == [310.0, 310.0]
     assert [second for second, *_ in acts(given, *start(), cluster("m2", "Unknown", at=10))] == [310.0, 310.0]
 
 
-def test_a_toleration_without_seconds_is_for_ever() -> None:
+def test_a_toleration_without_seconds_has_no_end() -> None:
     forever = placement("m1", "m2", "m3") | {"clusterTolerations": [{"operator": "Exists", "effect": "NoExecute"}]}
     assert acts(rule(placement=forever), *start(), cluster("m2", "Unhealthy", at=10)) == []
 
@@ -78,7 +78,7 @@ def test_a_toleration_without_seconds_is_for_ever() -> None:
     ("seconds", "leaves"),
     [((200, 50), 60.0), ((50, 200), 60.0), ((50, None), 60.0), ((None, 50), None), ((None, None), None)],
 )
-def test_of_several_tolerations_the_shortest_counts_unless_the_first_is_for_ever(
+def test_of_several_tolerations_the_shortest_counts_unless_the_first_has_no_end(
     seconds: tuple[int | None, ...], leaves: float | None
 ) -> None:
     listed = [
@@ -95,7 +95,7 @@ def test_without_a_cluster_block_cluster_failover_is_off() -> None:
     assert acts(rule(failover={}), *start(), cluster("m2", "Unhealthy", at=10)) == []
 
 
-def test_a_taint_that_somebody_puts_on_a_cluster_counts_from_when_it_was_added() -> None:
+def test_a_taint_that_another_writer_puts_on_a_cluster_counts_from_when_it_was_added() -> None:
     taint = {"key": "maintenance", "effect": "NoExecute"}
     events = [*start(), member("m2", at=0), member("m2", at=40, taints=[taint]), member("m2", at=90, taints=[taint])]
     came = happens(rule(), *events, until=200)
@@ -152,7 +152,7 @@ def test_a_cluster_that_is_healthy_for_less_than_its_recovery_goes_on_where_it_w
     assert [second for second, *_ in came] == [120.0, 120.0]  # 10 s of it were good
 
 
-def test_a_cluster_that_nobody_ever_knew_is_no_failure() -> None:
+def test_a_cluster_that_was_never_known_is_no_failure() -> None:
     events = [*start("m1", "m3"), cluster("m2", "Unknown", at=0)]
     assert acts(rule(), *events) == []
     assert holds(rule(), *events) == [(0.0, "TargetUnknown")]
@@ -195,7 +195,7 @@ def all_of(**keys: Any) -> dict[str, Any]:
 FOUR = start("m1", "m2", "m3", "m4")
 
 
-def test_when_all_clusters_fall_silent_the_first_to_return_lets_nobody_go_before_a_whole_toleration() -> None:
+def test_when_all_clusters_fall_silent_the_first_to_return_lets_no_copy_go_before_a_whole_toleration() -> None:
     silent = clusters("Unknown", "m1", "m2", "m3", "m4", at=10)
     events = [*FOUR, *silent, *clusters("Healthy", "m1", "m3", "m4", at=500)]
     assert acts(all_of(), *events, until=599) == []
@@ -209,7 +209,7 @@ def test_of_two_clusters_the_one_that_returns_takes_the_workload_at_once() -> No
     assert acts(given, *two, cluster("m2", "Healthy", at=500))[0] == (500.0, "Place", {"m2": 2})
 
 
-def test_what_was_borne_while_too_many_clusters_were_bad_does_not_count() -> None:
+def test_what_was_tolerated_while_too_many_clusters_were_bad_does_not_count() -> None:
     silent = [cluster("m2", "Unknown", at=10), cluster("m4", "Unknown", at=40)]
     events = [*FOUR, *silent, cluster("m4", "Healthy", at=500)]
     assert holds(all_of(), *events, until=501) == [(110.0, "WidespreadFailure")]
@@ -218,7 +218,7 @@ def test_what_was_borne_while_too_many_clusters_were_bad_does_not_count() -> Non
     assert acts(all_of(), *events, cluster("m2", "Healthy", at=560)) == []
 
 
-def test_clusters_that_come_and_go_do_not_keep_one_that_is_dead_for_ever() -> None:
+def test_clusters_that_come_and_go_do_not_keep_one_that_is_dead_without_end() -> None:
     flapping = [
         cluster("m4", "Healthy" if second % 40 else "Unhealthy", at=second) for second in range(20, 1000, 20)
     ]  # fmt: skip
@@ -231,7 +231,7 @@ def test_an_outage_is_remembered_through_a_restart() -> None:
     group_store = GroupStore(routing)
     group_store.apply([one for _, one in FOUR], at(0))
     group_store.apply([fact(one) for one in clusters("Unknown", "m1", "m2", "m3", "m4", at=10)], at(10))
-    group_store = GroupStore(routing, [load(dump(group)) for group in group_store.groups.values()])
+    group_store = GroupStore(routing, [load_group(dump_group(group)) for group in group_store.groups.values()])
     group_store.apply([fact(one) for one in clusters("Healthy", "m1", "m3", "m4", at=500)], at(500))
     assert group_store.next_alarm() == at(600.0)
 
@@ -252,7 +252,7 @@ def test_a_hold_says_why_each_cluster_will_not_do() -> None:
     assert "m9 is not known" in hold.detail
 
 
-def test_a_cluster_of_the_inventory_that_was_never_heard_of_will_do_but_after_others() -> None:
+def test_a_cluster_of_the_inventory_without_an_observation_will_do_but_after_others() -> None:
     given = rule(placement=placement("m1", "m2", "m3", "m4", tolerate=100))
     bad = cluster("m2", "Unhealthy", at=10)
     assert acts(given, *start("m1", "m2"), member("m3"), bad)[0][2] == {"m1": 2, "m3": 2}
@@ -351,7 +351,7 @@ def test_single_copies_make_a_workload() -> None:
     assert acts(rule(), *events, cluster("m2", "Unhealthy", at=10)) == MOVED
 
 
-def test_a_copy_that_somebody_removes_needs_no_more_moving() -> None:
+def test_a_copy_that_another_writer_removes_needs_no_more_moving() -> None:
     events = [*start(), cluster("m2", "Unhealthy", at=10), workload({"m1": 2}, at=60, replicas=2)]
     assert acts(rule(), *events) == []
 

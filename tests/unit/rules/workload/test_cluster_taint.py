@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from bus.messages import ClusterTaints, Mode, Taint
-from rules.engine.group_codec import dump, load
+from rules.engine.group_codec import dump_group, load_group
 from rules.engine.groups import GroupStore
 from rules.engine.routing import Routing
 from rules.rehearsal.simulation import Simulator
 from rules.rehearsal.simulation import at as at_
-from tests.unit.rules.builders import Event, paused, resumed, rule_set
+from tests.unit.rules.builders import Event, outcome, paused, resumed, rule_set
 from tests.unit.rules.workload.builders import (
     acts,
     cluster,
@@ -52,14 +52,14 @@ def test_other_signals_do_not_count() -> None:
     assert acts(taint_rule(), cluster("east", "Unhealthy", at=0)) == []
 
 
-def test_the_taint_is_timed_from_when_it_was_put_on_and_taken_off_with_what_stood_before() -> None:
+def test_the_taint_is_timed_from_when_it_was_put_on_and_taken_off_with_the_taints_from_before() -> None:
     events = [dim("east", "Unhealthy", at=10), dim("east", "Healthy", at=200)]
     _put, off = (one.what for one in happens(taint_rule(), *events))
     [before] = getattr(off, "before")  # noqa: B009 - not every action has it
     assert (before.key, before.time_added) == ("reactor/brownout", at_(110))
 
 
-def test_a_taint_that_was_held_back_is_borne_from_when_it_was_put_on() -> None:
+def test_a_taint_that_was_held_back_is_tolerated_from_when_it_was_put_on() -> None:
     moves = workload_rule(placement=placement("m1", "m2", tolerate=300), failover={"cluster": {}}, signals=["ready"])
     ready = [cluster(name, "Healthy", at=0, signal="ready") for name in ("m1", "m2")]
     held_back = [dim("m1", "Unhealthy", at=10), paused("brownout", at=11), resumed("brownout", at=1000)]
@@ -67,7 +67,7 @@ def test_a_taint_that_was_held_back_is_borne_from_when_it_was_put_on() -> None:
     assert came == [(1000.0, "SetTaints", SHOWN), (1300.0, "Place", {"m2": 2}), (1300.0, "Evict", "m1")]
 
 
-def test_a_taint_that_stands_keeps_its_time_when_the_rule_gets_another_one() -> None:
+def test_a_taint_that_is_there_keeps_its_time_when_the_rule_gets_another_one() -> None:
     group_store = played(taint_rule(tolerationSeconds=0), dim("m1", "Unhealthy", at=10))
     second = {"key": "reactor/slow", "effect": "NoSchedule"}
     again = rules_changed(group_store, [taint_rule(tolerationSeconds=0, taints=[TAINT, second])])
@@ -77,6 +77,33 @@ def test_a_taint_that_stands_keeps_its_time_when_the_rule_gets_another_one() -> 
     assert [(one.key, one.time_added) for one in state.taints or ()] == [
         ("reactor/brownout", at_(10)), ("reactor/slow", at_(50)),
     ]  # fmt: skip
+
+
+def test_a_taint_stays_on_a_cluster_that_failed_again_before_it_was_taken_off() -> None:
+    """The write failed; before the next try the cluster is bad again, and copies must not come back to it."""
+    failed = outcome("brownout/cluster/east/2", "Failed", at=251, reason="ApiUnavailable")
+    events = [dim("east", "Unhealthy", at=10), outcome("brownout/cluster/east/1", "Done", at=111)]
+    events += [dim("east", "Healthy", at=200), failed, dim("east", "Unhealthy", at=252)]
+    came = acts(taint_rule(carrier="Karmada"), *events, until=350, outcomes=False)
+    assert came == [(110.0, "SetTaints", SHOWN), (250.0, "SetTaints", [])]
+
+
+def test_a_taint_that_may_have_been_put_on_before_it_was_called_off_is_taken_off() -> None:
+    """The answer of the write was lost, and the cluster recovered before the next try: nothing else would look."""
+    called_off = outcome("brownout/cluster/east/1", "Refused", at=150, reason="CalledOff")
+    events = [dim("east", "Unhealthy", at=10), dim("east", "Healthy", at=140), called_off]
+    came = acts(taint_rule(carrier="Karmada"), *events, until=205, outcomes=False)
+    assert came == [(110.0, "SetTaints", SHOWN), (190.0, "SetTaints", [])]
+    events += [outcome("brownout/cluster/east/2", "Done", at=191)]
+    assert acts(taint_rule(carrier="Karmada"), *events, until=900, outcomes=False) == came
+
+
+def test_a_taint_that_may_have_been_taken_off_before_that_was_called_off_is_put_on() -> None:
+    events = [dim("east", "Unhealthy", at=10), outcome("brownout/cluster/east/1", "Done", at=111)]
+    events += [dim("east", "Healthy", at=200), dim("east", "Unhealthy", at=252)]
+    called_off = outcome("brownout/cluster/east/2", "Refused", at=253, reason="CalledOff")
+    came = acts(taint_rule(carrier="Karmada"), *events, called_off, until=360, outcomes=False)
+    assert came == [(110.0, "SetTaints", SHOWN), (250.0, "SetTaints", []), (352.0, "SetTaints", SHOWN)]
 
 
 def test_workloads_leave_a_tainted_cluster_by_their_own_tolerations() -> None:
@@ -111,7 +138,7 @@ OFF, RETIRED = taint_rule(mode="Off", tolerationSeconds=0), taint_rule(match="cl
 
 
 def run(group_store: GroupStore, events: list[Event]) -> list[tuple[Any, ...]]:
-    """What comes out of these events, and of all that follows within 1000 s."""
+    """Results of these events, and of all that follows within 1000 s."""
     player, found = Simulator(group_store, outcomes=True), []
     for when, fact in events:
         found += [*player.until(at_(when)), *player.take([fact], at_(when))]
@@ -129,8 +156,10 @@ def played(*rules_and_events: Any) -> GroupStore:
 
 
 def rules_changed(group_store: GroupStore, rules: list[dict[str, Any]]) -> GroupStore:
-    """What a process does that gets other rules: its groups are read back from the store."""
-    return GroupStore(Routing.of(rule_set(*rules)), [load(dump(group)) for group in group_store.groups.values()])
+    """Store of a process that gets other rules: its groups are read back."""
+    return GroupStore(
+        Routing.of(rule_set(*rules)), [load_group(dump_group(group)) for group in group_store.groups.values()]
+    )
 
 
 def tainted(*more: Event) -> GroupStore:
@@ -157,7 +186,7 @@ def test_an_old_word_of_a_rule_that_was_taken_away_counts_for_nothing(after: lis
     assert run(again, [(12, late)]) == []
 
 
-def test_a_rule_that_was_off_puts_its_taint_on_anew() -> None:
+def test_a_rule_that_was_off_puts_its_taint_on_again() -> None:
     off = rules_changed(tainted(workload({"m1": 2}, replicas=2)), [OFF, MOVES])
     run(off, [dim("m1", "Unhealthy", at=20)])
     on = rules_changed(off, [taint_rule(tolerationSeconds=0), MOVES])
@@ -168,7 +197,7 @@ def test_a_rule_that_was_off_puts_its_taint_on_anew() -> None:
 @pytest.mark.parametrize(
     ("meanwhile", "asked"), [("Healthy", [(2000.0, "SetTaints", [])]), ("Unhealthy", [])], ids=["well again", "bad"]
 )
-def test_after_a_rehearsal_the_taints_on_a_karmada_object_are_those_that_stood_before(
+def test_after_a_rehearsal_the_taints_on_a_karmada_object_are_those_from_before(
     meanwhile: str, asked: list[tuple[Any, ...]]
 ) -> None:
     on = taint_rule(tolerationSeconds=0, carrier="Karmada")

@@ -1,21 +1,22 @@
-"""No failover breaks a spread constraint that stood: by cluster, region, zone, provider or label."""
+"""No failover breaks a spread constraint that was kept: by cluster, region, zone, provider or label."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from bus.messages import Health
 from rules.kinds.workload.candidates import SchedulingRequest
+from rules.kinds.workload.model import Policy
+from rules.kinds.workload.placement import OnInsufficient, Placement
 from rules.kinds.workload.scheduling import land
 from rules.kinds.workload.spread import Insufficient
 from rules.kinds.workload.state import ClusterState, Copy, Relocation, WorkloadState
 from rules.rehearsal.simulation import at
-from rules.rulefile.placement import OnInsufficient, Placement
-from rules.rulefile.workload import Policy
+from tests.examples import many
 from tests.unit.rules.workload.builders import acts, cluster, clusters, holds, member, workload, workload_rule
 from tests.unit.rules.workload.cases_division import SCHEDULING
 
@@ -61,7 +62,7 @@ def test_two_copies_of_one_group_never_end_in_two_groups(field: str, scheduling:
     assert set(placed[2]) == {"a2", "a3"}
 
 
-def test_static_weights_keep_to_the_number_of_clusters_that_stood() -> None:
+def test_static_weights_keep_to_the_number_of_clusters_from_before() -> None:
     given_rule = rule({"spreadByField": "cluster", "minGroups": 2, "maxGroups": 2}, scheduling="static")
     names = ("m1", "m2", "m3", "m4")
     events = [workload({"m1": 2, "m2": 2}, replicas=4), *clusters("Healthy", *names), *(member(one) for one in names)]
@@ -100,7 +101,7 @@ def test_a_deleted_cluster_is_still_known_by_its_region() -> None:
 
 
 def test_a_copy_leaves_though_more_stay_for_a_while_than_a_constraint_allows() -> None:
-    """What came back a moment ago goes again later: it must not keep what is bad in its place."""
+    """A copy that came back a moment ago goes again later: it must not keep a bad one in its place."""
     body = {"spreadConstraints": [{"spreadByField": "cluster", "minGroups": 3, "maxGroups": 3}]}
     policy = Policy(placement=Placement.model_validate(body, strict=False, by_alias=True))
     names = ("m1", "m2", "m3", "m4", "m5")
@@ -151,7 +152,7 @@ def stands(one: dict[str, Any], names: set[str], fleet_: dict[str, ClusterState]
 
 
 @given(st.data())
-@settings(max_examples=300)
+@many(300)
 def test_no_fleet_and_no_constraint_is_landed_in_a_way_that_breaks_it(data: Any) -> None:
     fleet_ = drawn_clusters(data)
     spread = drawn_constraints(data)

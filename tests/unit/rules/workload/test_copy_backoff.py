@@ -1,4 +1,4 @@
-"""Where bad copies leave at once, one that replaces a bad one and is bad itself waits, longer each time."""
+"""Backoff of bad copies that leave at once: one that replaces a bad one and is bad itself waits, longer each time."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_a_copy_that_is_well_again_in_its_wait_stays() -> None:
     assert placed(rule(), *events, until=500) == [1]
 
 
-def test_ten_minutes_without_trouble_begin_anew() -> None:
+def test_ten_minutes_without_trouble_begin_again() -> None:
     events = [workload({"m1": 2}, replicas=2), *clusters("Healthy", *NAMES), copy("m1", "Unhealthy", at=1)]
     events += [copy("m2", "Healthy", at=2), copy("m2", "Unhealthy", at=602)]
     assert placed(rule(), *events, until=700) == [1, 602]

@@ -1,4 +1,4 @@
-"""What holds for every division: nothing is lost, more is never less, and the order of the question does not matter."""
+"""Properties of every division: nothing is lost, more is never less, and the order of the question does not matter."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rules.kinds.workload.division import NotEnoughRoom, by_room, by_static_weight, by_tiers, webster
+from tests.examples import many
 
 NAMES = st.text("abcdef", min_size=1, max_size=3)
 WEIGHTS = st.dictionaries(NAMES, st.integers(0, 1000), min_size=1, max_size=8)
@@ -22,7 +23,7 @@ def turned(mapping: dict[str, int]) -> dict[str, int]:
 
 
 @given(WEIGHTS, WEIGHTS, SEATS, st.booleans())
-def test_every_replica_is_given_to_somebody(weights: Any, held: Any, seats: int, descending: bool) -> None:
+def test_every_replica_is_given_to_a_cluster(weights: Any, held: Any, seats: int, descending: bool) -> None:
     out = webster(seats, weights, held, descending=descending)
     assert sum(out.values()) == seats + sum(held.values())
     assert all(out[name] >= count for name, count in held.items())
@@ -87,6 +88,7 @@ def test_aggregated_needs_no_more_clusters_than_the_roomiest_ones(room: Any, rep
     assert len(by_room(replicas, room, {}, aggregated=True)) <= fewest
 
 
+@many(100)
 @given(st.lists(ROOMS, min_size=1, max_size=3), SEATS)
 def test_a_tier_is_used_only_when_those_before_it_are_full(tiers: Any, replicas: int) -> None:
     own = [{f"{index}{name}": count for name, count in tier.items()} for index, tier in enumerate(tiers)]

@@ -25,7 +25,7 @@ def rule(**keys: Any) -> dict[str, Any]:
 
 
 def look(name: str, status: str, at: float, since: float) -> Event:
-    """What the probe of a cluster saw, and since when without a break."""
+    """Observation by the probe of a cluster, and since when without a break."""
     return cluster(name, status, at=at, signal="probe", source="probe", since=moment(since))
 
 

@@ -1,4 +1,4 @@
-"""What flaps is bounded: the copies are as many as they were, plus those that are in a grace period."""
+"""Flapping is bounded: the copies are as many as they were, plus those that are in a grace period."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from rules.engine.group_codec import dump, load
+from rules.engine.group_codec import dump_group, load_group
 from rules.engine.groups import GroupStore
 from rules.engine.routing import Routing
 from rules.kinds.workload.state import WorkloadState
@@ -61,7 +61,7 @@ def states(given_rule: dict[str, Any], events: Sequence[Event], until: int = 300
         list(player.take([fact for when, fact in events if when == second], at_(second)))
         found = group_store.groups.get(("nginx", OBJECT))
         if found is not None:
-            state = load(dump(found)).state
+            state = load_group(dump_group(found)).state
             assert state == found.state
             yield found.state
 
@@ -146,7 +146,7 @@ def zoned(names: list[str], *constraints: tuple[str, int, int]) -> tuple[dict[st
     return given_rule, [*clusters("Healthy", *names), *(member(name, zone=ZONES[name]) for name in names)]
 
 
-def test_of_divided_copies_one_goes_without_which_the_constraint_stands() -> None:
+def test_of_divided_copies_one_goes_without_which_the_constraint_is_kept() -> None:
     """m4 has only grown, and is the last by name; without m1, which is new, there are two zones again."""
     given_rule, known = zoned(["m1", "m2", "m3", "m4"], ("zone", 2, 2), ("cluster", 3, 3))
     events = [workload({"m2": 4, "m3": 3, "m4": 2}, replicas=9), *known, *outages("m3", 1)]
@@ -293,7 +293,7 @@ def test_what_is_too_many_is_not_needed_for_a_copy_whose_cluster_has_just_come_b
 )  # more have to leave than are missing
 @settings(max_examples=150)
 @pytest.mark.long
-def test_no_history_breaks_a_spread_constraint_that_stood(
+def test_no_history_breaks_a_spread_constraint_that_was_kept(
     field: str, bounds: tuple[int, int], flaps: Any, told: Any
 ) -> None:
     """At most: the copies that are to stay, with as many of those for which nothing is placed yet as are missing."""

@@ -1,4 +1,4 @@
-"""Whatever happens to clusters and copies, some things never happen. Random histories, judged from outside."""
+"""Events that never happen, whatever happens to clusters and copies. Random histories, judged from outside."""
 
 from __future__ import annotations
 
@@ -11,18 +11,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bus.messages import CancelEviction, Evict, Fact, Health, Observation, Place, Purge
-from rules.engine.group_codec import dump, load
+from rules.engine.group_codec import dump_group, load_group
 from rules.engine.groups import GroupStore
 from rules.engine.routing import Routing
 from rules.loader import RuleSet
 from rules.rehearsal.simulation import Emitted, Simulator
 from rules.rehearsal.simulation import at as at_
+from tests.examples import many
 from tests.unit.rules.builders import Event, rule_set
 from tests.unit.rules.workload.builders import OBJECT, cluster, copy, in_time, placement, short, workload, workload_rule
 
 NAMES = ("m1", "m2", "m3", "m4")
 TOLERATES, BEARS = 40, 30
-"""Seconds that a bad cluster and a bad copy are borne."""
+"""Seconds for which a bad cluster and a bad copy are tolerated."""
 
 
 def rules(mode: str, expired: str, scheduling: dict[str, Any], insufficient: str, recovery: int) -> RuleSet:
@@ -60,7 +61,7 @@ def history(events: Sequence[tuple[Any, str, str, int]]) -> list[Event]:
 
 @dataclass(slots=True)
 class World:
-    """What an onlooker knows: who holds copies, and what was said of whom."""
+    """Knowledge of an onlooker: clusters with copies, and their observations."""
 
     copies: set[str] = field(default_factory=lambda: {"m1", "m2"})
     placed_at: dict[str, float] = field(default_factory=dict)
@@ -73,9 +74,9 @@ class World:
     recovery: float = 0
     """Healthy for less than this many seconds is no recovery: the toleration waits meanwhile, and goes on after it."""
     wanted: int = 2
-    """How many copies there were when the first of them had to leave: fewer after a partial failover."""
+    """Number of copies when the first of them had to leave: fewer after a partial failover."""
     cancelled_at: float = -1
-    """When an eviction was last taken back: one that follows at once is of the same episode."""
+    """Second in which an eviction was last taken back: one that follows at once is of the same episode."""
 
     def hear(self, fact: Fact, second: float) -> None:
         if isinstance(fact, Observation):
@@ -124,7 +125,7 @@ class World:
             self.leaving.pop(action.from_, None)
 
     def lives(self, name: str) -> bool:
-        """Whether a copy that is left is known to be Healthy: on a bad cluster only by what was said of it since."""
+        """True if a copy that is left is known to be Healthy: on a bad cluster only by observations since."""
         bad = self.said.get(f"cluster/{name}", (0, Health.HEALTHY))[1] is not Health.HEALTHY
         heard = self.said.get(f"workload/{name}/{OBJECT}", (-1.0, Health.UNKNOWN))[0] >= self.leaving.get(name, 0)
         return self.healthy(name) and (heard or not bad)
@@ -157,7 +158,9 @@ def played(
     player = Simulator(group_store, outcomes=True)
     for second in sorted({*(when for when, _ in events), *map(float, range(0, 700, 25))}):
         if restarts:
-            group_store = GroupStore(Routing.of(given), [load(dump(group)) for group in group_store.groups.values()])
+            group_store = GroupStore(
+                Routing.of(given), [load_group(dump_group(group)) for group in group_store.groups.values()]
+            )
             said = player._said
             player = Simulator(group_store, outcomes=True)
             player._said = said
@@ -181,6 +184,7 @@ def test_no_history_purges_the_last_healthy_copy_evicts_into_nothing_or_acts_ear
             world.hear(what, second)
 
 
+@many(100)
 @given(RULES, EVENTS)
 def test_a_restart_at_any_moment_changes_nothing(given: RuleSet, events: Any) -> None:
     calm = [one for _, one in played(given, history(events)) if isinstance(one, Emitted)]
@@ -188,6 +192,7 @@ def test_a_restart_at_any_moment_changes_nothing(given: RuleSet, events: Any) ->
     assert short(calm) == short(restarted)
 
 
+@many(100)
 @given(RULES, EVENTS)
 def test_doubled_and_late_facts_change_nothing(given: RuleSet, events: Any) -> None:
     once = history(events)

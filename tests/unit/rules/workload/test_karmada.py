@@ -1,4 +1,5 @@
-"""What carrier Karmada asks of a rule: one write for a placement and its evictions, and tasks that outlive memory."""
+"""Actions of a rule with the carrier Karmada: one write for a placement and its evictions, and tasks that outlive
+memory."""
 
 from __future__ import annotations
 
@@ -12,13 +13,14 @@ from hypothesis import strategies as st
 from bus.messages import CancelEviction, Mode, Outcome, Place
 from rules.core.group import Group, OutboxEntry
 from rules.engine.groups import GroupStore
-from rules.engine.observe import observe
+from rules.engine.observe import observe_all
 from rules.engine.routing import Routing
 from rules.kinds.workload import desired_placement as workload_wish
+from rules.kinds.workload.model import WorkloadFailover
 from rules.kinds.workload.state import Departure, WorkloadState
 from rules.rehearsal.given_outcomes import GivenOutcome, GivenOutcomes
 from rules.rehearsal.simulation import Simulator, at, play
-from rules.rulefile.workload import WorkloadFailover
+from tests.examples import many
 from tests.unit.actions.workload.builders import place
 from tests.unit.rules.builders import Event, rule_set
 from tests.unit.rules.workload.builders import (
@@ -46,7 +48,7 @@ def test_a_placement_says_which_evictions_follow_it() -> None:
     assert placed.evictions == ()
 
 
-def test_an_eviction_whose_task_stands_though_nothing_is_remembered_of_it_is_taken_back() -> None:
+def test_an_eviction_whose_task_exists_though_nothing_is_remembered_of_it_is_taken_back() -> None:
     events = [workload({"m2": 2}, replicas=2, evicting=("m1",)), *clusters("Healthy", "m1", "m2")]
     assert [one[1:] for one in acts(RULE, *events, copy("m2", "Unhealthy", at=1))][:1] == [("CancelEviction", "m1")]
 
@@ -63,11 +65,11 @@ def test_what_the_scheduler_overrules_is_a_hold_until_an_action_is_done_as_asked
     action = place({"m2": 2}, carrier="Karmada")
     owing = Group(rule.name, OBJECT, state, mode=Mode.ENFORCE, outbox=(OutboxEntry(action, at(15)),))
     said = Outcome(action=action.id, status="Done", reason="PlacedElsewhere", detail="on m3=2", observed_at=at(1))
-    group = observe(rule, owing, said, at(1))
+    group = observe_all(rule, owing, (said,), at(1))
     held = workload_wish.desire(rule, group, None, at(1)).held
     assert held is not None
     assert (held[0], held[1]) == ("SchedulerOverruled", "on m3=2")
-    again = observe(rule, replace(group, outbox=owing.outbox), said.model_copy(update={"reason": None}), at(2))
+    again = observe_all(rule, replace(group, outbox=owing.outbox), (said.model_copy(update={"reason": None}),), at(2))
     assert workload_wish.desire(rule, again, None, at(2)).held is None
 
 
@@ -144,6 +146,7 @@ def test_what_makes_room_is_not_counted_as_taken_away_by_people() -> None:
     assert (250, "Place", {"m1": 2, "m3": 2}) in acts(room_for(2), *events)
 
 
+@many(100)
 @given(
     st.sampled_from([1, 2, 3]),
     st.lists(

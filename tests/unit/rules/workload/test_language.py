@@ -1,4 +1,4 @@
-"""What a workload rule may say: Karmada's policies as people paste them, and all mistakes at once, each in place."""
+"""Keys of a workload rule: Karmada's policies as people paste them, and all mistakes at once, each in place."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import pytest
 import yaml
 
 from rules.core.errors import InvalidFiles
-from rules.loader import RuleSet, load
-from rules.rulefile.workload import PurgeMode, WorkloadFailover
+from rules.kinds.workload.model import PurgeMode, WorkloadFailover
+from rules.loader import RuleSet, load_rules
 from tests.unit.rules.builders import rule_set
 from tests.unit.rules.workload.builders import divided, placement, workload_rule
 from tests.unit.rules.workload.cases_language import errors, errors_of
@@ -40,14 +40,14 @@ PASTED = """
 
 def read(text: str) -> WorkloadFailover:
     body = {"name": "pasted", "kind": "WorkloadFailover"} | yaml.safe_load(text)
-    found = load([("rules.yaml", yaml.safe_dump({"apiVersion": "reactor/v1", "rules": [body]}))])
+    found = load_rules([("rules.yaml", yaml.safe_dump({"apiVersion": "reactor/v1", "rules": [body]}))])
     assert found.warnings == ()
     rule = found.rules[0]
     assert isinstance(rule, WorkloadFailover)
     return rule
 
 
-def test_the_proposals_own_example_is_read_as_it_stands() -> None:
+def test_the_proposals_own_example_is_read_unchanged() -> None:
     rule = read(PASTED)
     assert rule.failover is not None
     assert rule.failover.cluster is None
@@ -78,7 +78,7 @@ def test_null_and_absent_blocks_are_told_apart(cause: str) -> None:
     assert found == [600, None, 0]
 
 
-def test_karmadas_own_keys_are_passed_over_with_a_word() -> None:
+def test_karmadas_own_keys_are_skipped_with_a_warning() -> None:
     keys = {
         "priority": 5, "preemption": "Always", "schedulerName": "mine", "conflictResolution": "Overwrite",
         "preserveResourcesOnDeletion": True, "activationPreference": "Lazy", "association": True,
@@ -164,7 +164,7 @@ CLOSED = {"clusterAffinity": {"clusterNames": ["m1", "m2"]}}
         (CLOSED | {"spreadConstraints": [{"minGroups": 3}]}, "minGroups: 3 clusters are never found"),
     ],
 )  # fmt: skip
-def test_a_name_that_cannot_be_meant_is_told_where_it_stands(keys: dict[str, Any], words: str) -> None:
+def test_a_name_that_cannot_be_meant_is_told_at_its_place(keys: dict[str, Any], words: str) -> None:
     (warning,) = rule_set(workload_rule(placement=keys)).warnings
     assert words in str(warning)
 
@@ -193,7 +193,7 @@ def test_names_that_may_be_meant_are_not_told(keys: dict[str, Any]) -> None:
 def test_a_constraint_that_karmadas_scheduler_finds_no_place_for_is_warned_of(
     spread: list[dict[str, Any]], warned: list[str]
 ) -> None:
-    """What the scheduler does with it: tests/contract/karmada/test_spread.py."""
+    """Karmada's scheduler in these cases: tests/contract/karmada/test_spread.py."""
     own = placement("m1", "m2", "m3", spreadConstraints=spread)
     weights = {"replicaScheduling": divided(m1=1, m2=1, m3=1)}
 

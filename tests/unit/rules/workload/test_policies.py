@@ -1,4 +1,4 @@
-"""Policies of a Karmada control plane are honoured as they stand, and a rule let off the leash begins anew."""
+"""Policies of a Karmada control plane are honoured unchanged, and a rule that is switched to Enforce starts again."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from bus.messages import Evict, Hold
 from rules.catalog import new_group
 from rules.core.group import Group
 from rules.engine.decide import decide
-from rules.engine.group_codec import dump, load
+from rules.engine.group_codec import dump_group, load_group
 from rules.engine.groups import GroupStore
 from rules.engine.routing import Routing
 from rules.rehearsal.simulation import Simulator, at
@@ -49,12 +49,12 @@ def start() -> list[Event]:
     return [*clusters("Healthy", "m1", "m2"), cluster("m1", "Unhealthy", at=10)]
 
 
-def test_a_workload_goes_by_the_policy_that_governs_it() -> None:
+def test_a_workload_follows_the_policy_that_governs_it() -> None:
     events = [workload({"m1": 2}, replicas=2, policy=policy()), *start()]
     assert acts(drop_in(), *events) == [(60.0, "Place", {"m2": 2}), (60.0, "Evict", "m1")]
 
 
-def test_what_karmadas_api_has_no_place_for_stands_beside_the_selector() -> None:
+def test_what_karmadas_api_has_no_place_for_is_beside_the_selector() -> None:
     rule = drop_in()
     rule["policies"]["failover"] = {"cluster": {"purgeMode": "Never"}, "application": {"gracePeriodSeconds": 5}}
     events = [workload({"m1": 2}, replicas=2, policy=policy()), *start()]
@@ -119,7 +119,7 @@ def test_what_was_rehearsed_is_done_once_the_rule_is_enforced() -> None:
         rehearsed += [*player.until(at(second)), *player.take([one], at(second))]
     rehearsed += player.until(at(100))
     assert short(rehearsed) == [(60.0, "Place", {"m2": 2}), (60.0, "Evict", "m1")]
-    group_store = GroupStore(enforcing, [load(dump(group)) for group in group_store.groups.values()])
+    group_store = GroupStore(enforcing, [load_group(dump_group(group)) for group in group_store.groups.values()])
     done = list(Simulator(group_store, outcomes=True).take([fact(workload({"m1": 2}, at=200, replicas=2))], at(200)))
     assert short(done) == [(200.0, "Place", {"m2": 2}), (200.0, "Evict", "m1")]
 
@@ -137,4 +137,4 @@ def test_everything_that_is_remembered_can_be_stored() -> None:
     first = group(rule, OBJECT, workload({"m1": 2}, replicas=2, policy={"a": [1]}), copy("m1", "Unhealthy", at=5))
     later = decide(rule, first, [], at(70), census).group
     for one in (census, first, later, replace(later, outbox=())):
-        assert load(dump(one)) == one
+        assert load_group(dump_group(one)) == one

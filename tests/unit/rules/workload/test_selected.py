@@ -10,7 +10,7 @@ import pytest
 from bus.messages import WorkloadCopy
 from rules.core.group import Group
 from rules.engine.decide import decide
-from rules.engine.group_codec import dump, load
+from rules.engine.group_codec import dump_group, load_group
 from rules.engine.groups import GroupStore
 from rules.engine.routing import Routing
 from rules.kinds.workload.state import WorkloadState
@@ -82,7 +82,7 @@ def test_a_late_word_does_not_give_the_label_back(listed: Any) -> None:
 
 
 def test_what_was_begun_when_the_label_went_is_not_gone_on_with() -> None:
-    """It is placed all the same, as nobody can call that back; the old copy is neither evicted nor purged."""
+    """It is placed all the same, as that cannot be called back; the old copy is neither evicted nor purged."""
     never_answered = acts(
         SELECTING, *WELL, together(YES, at=0), cluster("m1", "Unhealthy", at=20), together({}, at=55),
         cluster("m2", "Unhealthy", at=60), until=2000, outcomes=False,
@@ -108,12 +108,12 @@ def test_that_it_is_left_alone_is_remembered() -> None:
     facts = [fact for _, fact in (together(YES, at=0), together({}, at=10))]
     group = decide(rule, Group("nginx", OBJECT, WorkloadState()), facts, at_(10)).group
     assert not group.state.meant
-    assert load(dump(group)) == group
+    assert load_group(dump_group(group)) == group
 
 
 @pytest.mark.parametrize("listed", [together, alone])
 def test_what_was_said_of_a_copy_before_it_was_listed_counts(listed: Any) -> None:
-    """The rule hears of a workload from when on it is listed with its label, and then of what was said before."""
+    """The rule gets facts of a workload from when on it is listed with its label, and then those of before."""
     bad = copy("m1", "Unhealthy", at=20)
     before = acts(SELECTING, *WELL, bad, listed(YES, at=25))
     assert before == acts(SELECTING, *WELL, listed(YES, at=0), bad)

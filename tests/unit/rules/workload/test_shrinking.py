@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from bus.messages import Place
-from rules.engine.group_codec import dump, load, unpacked
+from rules.engine.group_codec import dump_group, load_group, unpacked
 from rules.engine.groups import GroupStore
 from rules.engine.routing import Routing
 from rules.rehearsal.simulation import Simulator
@@ -35,7 +35,7 @@ GOES_BACK = ("Place", {"m1": 3, "m2": 3})
 
 
 def once(*more: Event, copies: dict[str, int] | None = None) -> list[Event]:
-    """m1 fails at 100 and is back at 145; nobody speaks of any copy but as it is said here."""
+    """m1 fails at 100 and is back at 145; copies have no observations but those given here."""
     return [*fleet(copies or {"m1": 3, "m2": 3}), *outages("m1", 1), *more]
 
 
@@ -92,7 +92,7 @@ def test_a_cluster_that_has_only_just_recovered_is_waited_for() -> None:
 
 
 def test_copies_that_are_new_go_first_and_the_others_shrink_then() -> None:
-    """m1 leaves four replicas: to m3 what goes there, and the rest to m2, which stood there before."""
+    """m1 leaves four replicas: to m3 what goes there, and the rest to m2, which had some before."""
     given_rule = rule(DYNAMIC)
     events = once(copies={"m1": 4, "m2": 4})
     events += [fact for at in (200, 250, 300) for fact in well(at, *(f"m{number}" for number in range(1, 9)))]
@@ -102,7 +102,7 @@ def test_copies_that_are_new_go_first_and_the_others_shrink_then() -> None:
 
 
 def test_with_another_failure_nothing_is_placed_where_enough_stays() -> None:
-    """Of eleven replicas instead of six, the eight that stay were divided anew, and a copy that stays shrank."""
+    """Of eleven replicas instead of six, the eight that stay were divided again, and a copy that stays shrank."""
     given_rule = rule(divided(m1=1, m2=1, m3=1))
     events = [*fleet({"m1": 2, "m2": 2, "m3": 2}), *outages("m1", 1), *outages("m2", 1)]
     events.append(cluster("m2", "Unhealthy", at=300))
@@ -122,7 +122,7 @@ def test_what_people_have_scaled_meanwhile_is_kept() -> None:
 
 
 def test_a_failure_while_they_go_back_takes_them_over_again() -> None:
-    """Whether the copy has shrunk is not known: it is asked for its full size before the other one is evicted."""
+    """It is not known if the copy has shrunk: it is asked for its full size before the other one is evicted."""
     group_store = GroupStore(Routing.of(rule_set(rule(HALVES))))
     player = Simulator(group_store, outcomes=False)
     came: list[Any] = []
@@ -160,11 +160,11 @@ def test_what_an_earlier_release_has_stored_shrinks_as_well() -> None:
         for _ in (*player.until(at_(when)), *player.take([fact], at_(when))):
             pass
     list(player.until(at_(150)))
-    stored = json.loads(unpacked(dump(group_store.groups["nginx", OBJECT])))
+    stored = json.loads(unpacked(dump_group(group_store.groups["nginx", OBJECT])))
     assert stored["state"].pop("wanted_sizes") == {"m1": 3, "m2": 3}
     assert stored["state"].pop("too_many_since") is not None
     others = [group for key, group in group_store.groups.items() if key != ("nginx", OBJECT)]
-    taken_over = GroupStore(Routing.of(rule_set(rule(HALVES))), [*others, load(json.dumps(stored).encode())])
+    taken_over = GroupStore(Routing.of(rule_set(rule(HALVES))), [*others, load_group(json.dumps(stored).encode())])
     player = Simulator(taken_over, outcomes=True)
     came = [one.what for when, fact in well(200) for one in player.take([fact], at_(when))]
     assert [one.clusters for one in came if isinstance(one, Place)] == [{"m1": 3, "m2": 3}]

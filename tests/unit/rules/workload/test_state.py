@@ -1,4 +1,4 @@
-"""What of the old copy's status goes along, and when a copy does not leave without it."""
+"""Parts of the old copy's status that are carried over, and copies that do not leave without them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from bus.messages import Evict, Hold, Place, WorkloadCopy
 from rules.core.errors import InvalidFiles
 from rules.rehearsal.simulation import at as at_
-from rules.rulefile.jsonpath import NoValue, read
+from rules.rulefile.jsonpath import NoValue, read_jsonpath
 from tests.unit.rules.builders import Event, outcome, rule_set
 from tests.unit.rules.workload.builders import (
     OBJECT,
@@ -58,7 +58,7 @@ START = [*clusters("Healthy", "m1", "m2", "m3"), cluster("m1", "Unhealthy", at=1
 
 
 def carried(*events: Event, given: Any = None) -> list[tuple[str, dict[str, str]]]:
-    """What evictions take along, and what placements put on."""
+    """Labels that evictions take along, and that placements put on."""
     out = []
     for one in happens(given or rule(), *START, *events):
         if isinstance(one.what, Evict):
@@ -114,7 +114,7 @@ def test_an_eviction_on_its_way_is_not_asked_for_again_because_the_status_goes_o
     assert [verb for _, verb, _ in acts(rule(), *events, outcomes=False, until=120)] == ["Evict"]
 
 
-def test_the_state_of_a_copy_that_stood_there_before_is_not_that_of_the_new_one() -> None:
+def test_the_state_of_a_copy_that_was_there_before_is_not_that_of_the_new_one() -> None:
     given = rule(blockPredecessorSeconds=None)
     given["placement"] = placement("m1", "m2", tolerate=100)
     away = [told(ALL), cluster("m1", "Healthy", at=200), told({**ALL, JOB: "b"}, at=201, name="m2")]
@@ -131,7 +131,7 @@ def test_gracefully_nothing_is_carried_over_and_check_says_so() -> None:
     assert "statePreservation: is only carried over with purgeMode Directly" in str(warning)
 
 
-def test_a_path_that_cannot_be_read_is_refused_where_it_stands() -> None:
+def test_a_path_that_cannot_be_read_is_refused_at_its_place() -> None:
     bad = {"rules": [{"aliasLabelName": "a", "jsonPath": "{ %health }"}]}
     with pytest.raises(InvalidFiles, match=r"jsonPath.*is no JSONPath from '%health' on"):
         rule_set(rule(statePreservation=bad))
@@ -159,15 +159,15 @@ STATUS = {
 def test_a_path_finds_what_kubernetes_jsonpath_finds(path: str, text: str | None) -> None:
     if text is None:
         with pytest.raises(NoValue):
-            read(path).text_of(STATUS)
+            read_jsonpath(path).text_of(STATUS)
     else:
-        assert read(path).text_of(STATUS) == text
+        assert read_jsonpath(path).text_of(STATUS) == text
 
 
 @given(st.text(max_size=30))
 def test_whatever_is_written_is_a_path_or_a_mistake_of_its_author(text: str) -> None:
     try:
-        read(text).text_of(STATUS)
+        read_jsonpath(text).text_of(STATUS)
     except (ValueError, NoValue):
         return
 
@@ -180,14 +180,14 @@ def test_a_path_that_looks_at_a_deep_object_again_and_again_is_bounded(path: str
         deep = {"a": deep}
     began = process_time()
     with contextlib.suppress(NoValue):
-        assert len(read(path).text_of({"a": deep, "b": [deep] * 90})) <= 4096
+        assert len(read_jsonpath(path).text_of({"a": deep, "b": [deep] * 90})) <= 4096
     assert process_time() - began < 5
 
 
 def test_a_filter_gives_no_half_answer_where_there_is_too_much_to_look_at() -> None:
     with pytest.raises(NoValue, match="looks at more than"):
-        read("{[?(@.a==1)].a}").text_of([{"a": 1}] * 30_000)
+        read_jsonpath("{[?(@.a==1)].a}").text_of([{"a": 1}] * 30_000)
 
 
-def test_what_is_found_is_no_longer_than_anybody_reads() -> None:
-    assert len(read("{[*]}").text_of(["x" * 3000] * 1000)) == 4096
+def test_what_is_found_is_no_longer_than_a_person_reads() -> None:
+    assert len(read_jsonpath("{[*]}").text_of(["x" * 3000] * 1000)) == 4096

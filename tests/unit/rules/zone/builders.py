@@ -22,9 +22,9 @@ from bus.messages import (
     Zones,
     ZoneStep,
 )
+from rules.kinds.zone.model import ZoneIsolation
 from rules.rehearsal.simulation import Emitted, play
 from rules.rehearsal.simulation import at as at_
-from rules.rulefile.isolation import ZoneIsolation
 from tests.unit.rules.builders import Event
 
 ZONES = ("a", "b", "c")
@@ -43,7 +43,7 @@ def zone_rule(**keys: Any) -> ZoneIsolation:
 
 
 def seen(zone: str, status: str, *, at: float, signals: Iterable[str] = ("prom", "nodes"), **more: Any) -> list[Event]:
-    """What these signals say of a zone."""
+    """Observations of a zone by these signals."""
     target = zone if "/" in zone else f"zone/prod/{zone}"
     return [
         (at, Observation(target=target, status=Health(status), signal=name, observed_at=at_(at), **more))
@@ -87,7 +87,7 @@ def retry(zone: str, *, at: float, by: str = "ann") -> list[Event]:
 
 
 def answered(number: int, *, at: float, status: str = "Done", zone: str = "a", detail: str = "") -> list[Event]:
-    """What became of the action of this generation."""
+    """Outcome of the action of this generation."""
     given: dict[str, Any] = {
         "action": f"zones/prod/{zone}/{number}", "rule": "zones", "object": f"prod/{zone}", "status": status,
         "detail": detail,

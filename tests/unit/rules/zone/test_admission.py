@@ -1,4 +1,4 @@
-"""Whether a zone may go: every public case, the order of the guards, and what nobody can force."""
+"""Admission of an isolation: every public case, the order of the guards, and the limits that no person can force."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ FAILING: dict[Held, dict[str, Any]] = {
     },
     Held.INSUFFICIENT_CAPACITY: {"demand_nodes": 11},
 }
-"""What makes each guard refuse, in the order of the guards."""
+"""Change of a request that makes each guard refuse, in the order of the guards."""
 
 
 @pytest.mark.parametrize("reason", FAILING)
@@ -81,7 +81,7 @@ def test_a_guard_alone_refuses_with_its_reason(reason: Held) -> None:
     assert answer.detail
 
 
-def test_the_guards_stand_in_the_order_of_the_contract() -> None:
+def test_the_guards_are_in_the_order_of_the_contract() -> None:
     assert [check.reason for check in checks(FINE, AdmissionLimits())] == list(FAILING)
 
 
@@ -97,13 +97,13 @@ def test_of_several_that_fail_the_first_gives_the_reason() -> None:
 
 
 @pytest.mark.parametrize("reason", FAILING)
-def test_a_person_passes_over_the_toleration_and_the_second_source_only(reason: Held) -> None:
+def test_a_person_skips_the_toleration_and_the_second_source_only(reason: Held) -> None:
     answer = admit(replace(FINE, by_hand=True, **FAILING[reason]), AdmissionLimits())
     assert answer.admit is (reason in (Held.TOLERATION_NOT_ELAPSED, Held.ONE_SOURCE_ONLY))
 
 
 @pytest.mark.parametrize("reason", FAILING)
-def test_force_never_passes_over_what_would_leave_nothing_standing_nor_over_a_blind_view(reason: Held) -> None:
+def test_force_never_skips_what_would_leave_nothing_in_service_nor_a_blind_view(reason: Held) -> None:
     answer = admit(replace(FINE, by_hand=True, force=True, **FAILING[reason]), AdmissionLimits())
     assert answer.admit is (reason in {*FORCEABLE, Held.TOLERATION_NOT_ELAPSED, Held.ONE_SOURCE_ONLY})
 

@@ -47,7 +47,7 @@ def test_it_grows_to_its_limit_and_never_below_recovery_seconds() -> None:
     assert returns(*story(*FLAPS), failback={"backoff": {"factor": 1}}) == [50, 100, 180, 340]
 
 
-def test_a_zone_that_was_well_for_long_enough_begins_anew() -> None:
+def test_a_zone_that_was_well_for_long_enough_begins_again() -> None:
     reset = {"backoff": {"resetSeconds": 25}}
     assert returns(*story(*FLAPS), failback=reset) == [50, 120, 180, 340]
 
@@ -69,7 +69,7 @@ def test_the_zone_says_until_when_and_why() -> None:
     assert hold.startswith("until 1970-01-01T00:02:00+00:00: a has failed again once after its return")
 
 
-def test_a_person_passes_over_it_and_clears_it() -> None:
+def test_a_person_skips_it_and_clears_it() -> None:
     events = [*story(*FLAPS[:2]), failback("a", at=85)]
     assert returns(*events) == [50, 100]
     assert returns(*events, unhealthy("a", at=140), healthy("a", at=160)) == [50, 100, 180]

@@ -1,4 +1,4 @@
-"""What people may ask, and what is refused to them."""
+"""Commands of people, and refused ones."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_a_person_needs_neither_the_toleration_nor_a_second_signal() -> None:
     assert {getattr(one.what, "detail", "") for one in found} == {"ann: INC-7"}
 
 
-def test_a_person_waits_for_the_other_guards_and_not_for_ever() -> None:
+def test_a_person_waits_for_the_other_guards_and_not_without_end() -> None:
     found = said(zone_rule(), listed(demand_nodes=11), isolate("a", at=9), listed(at=2000), until=5000)
     assert names(found) == []
     assert holds(found) == [(9.0, "prod/a", "InsufficientCapacity"), (909.0, "prod/a", "StartExpired")]
@@ -47,7 +47,7 @@ def test_what_became_too_late_can_be_asked_again_for_any_zone() -> None:
 @pytest.mark.parametrize(
     ("inventory", "allowed"), [({"demand_nodes": 11}, {"force": True}), ({"single_zone_services": ("shop/db",)}, {})]
 )
-def test_force_passes_over_capacity_and_never_over_a_services_only_zone(
+def test_force_skips_capacity_and_never_a_services_only_zone(
     inventory: dict[str, object], allowed: dict[str, bool]
 ) -> None:
     found = said(zone_rule(), listed(**inventory), isolate("a", at=9, force=True))  # type: ignore[arg-type]
@@ -92,7 +92,7 @@ def test_a_command_that_comes_twice_counts_once() -> None:
     assert names(found)[len(STEPS) :] == ["-CutNetwork", "-ShiftTraffic", "-Fence"]
 
 
-def test_a_command_that_is_older_than_the_last_one_is_refused_and_not_passed_over() -> None:
+def test_a_command_that_is_older_than_the_last_one_is_refused_and_not_skipped() -> None:
     late = [(50.0, fact) for _, fact in failback("a", at=5, by="bob")]
     found = said(zone_rule(), WELL, isolate("a", at=9), late)
     assert (names(found), holds(found)) == (FORWARD, [(50.0, "prod/a", "ChangeRefused")])

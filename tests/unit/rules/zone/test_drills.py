@@ -63,7 +63,7 @@ def test_no_run_starts_in_a_blocked_window() -> None:
     assert [getattr(one.what, "detail", "") for one in found] == ["PracticeInBlockedWindows: 0 0 * * * (UTC)"]
 
 
-def test_a_run_that_was_passed_over_is_not_caught_up_later_in_its_window() -> None:
+def test_a_run_that_was_skipped_is_not_caught_up_later_in_its_window() -> None:
     found = said(drilling(stopSignals=["service/prod/**"]), WELL, *_red(at=500, until=650), until=2000)
     assert names(found) == []
     assert [one[2] for one in holds(found)] == ["PracticeBlocked"]
@@ -125,7 +125,7 @@ def outcome_of(rule: Any, *events: list[Any], until: float) -> str:
     return state.practice_outcome
 
 
-def test_a_run_is_remembered_by_what_came_of_it() -> None:
+def test_a_run_is_remembered_by_its_result() -> None:
     rule = drilling(zones=["a"], stopSignals=["service/prod/**"])
     assert outcome_of(rule, WELL, until=800) == "PENDING"
     assert outcome_of(rule, WELL, until=1000) == "SUCCEEDED"
@@ -134,7 +134,7 @@ def test_a_run_is_remembered_by_what_came_of_it() -> None:
     assert outcome_of(drilling(zones=["a"]), listed(demand_nodes=11), until=1000) == "CAPACITY_CHECK_FAILED"
 
 
-def test_no_run_starts_while_a_stop_signal_was_never_heard_of() -> None:
+def test_no_run_starts_while_a_stop_signal_has_no_observation() -> None:
     rule = drilling(zones=["a"], stopSignals=["zone/prod/b", "custom/payments"])
     found = said(rule, WELL, until=1000)
     assert (names(found), [hold[2] for hold in holds(found)]) == ([], ["PracticeBlocked"])

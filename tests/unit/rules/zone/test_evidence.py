@@ -10,7 +10,7 @@ from tests.unit.rules.zone.builders import ZONES, holds, isolate, listed, said, 
 
 
 def look(zone: str, status: str, at: float, since: float, *signals: str) -> list[Event]:
-    """What two probes saw of a zone, and since when without a break."""
+    """Observations of a zone by two probes, and since when without a break."""
     events: list[Event] = []
     for name in signals or ("inside", "outside"):
         events += seen(zone, status, at=at, signals=(name,), source=name, since=moment(since))

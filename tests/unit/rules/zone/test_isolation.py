@@ -1,4 +1,4 @@
-"""When a zone is isolated, when not, and what happens to an isolation that does not get on."""
+"""Conditions of an isolation, and the end of one that does not progress."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def test_expired_leases_elsewhere_make_the_reactor_the_blind_one() -> None:
     assert [one.what.detail for one in found] == ["60% of leases elsewhere have expired"]
 
 
-def test_where_nobody_counts_leases_nodes_that_are_not_healthy_count() -> None:
+def test_where_leases_are_not_counted_nodes_that_are_not_healthy_count() -> None:
     nodes = listed(nodes={"a": (5, 5), "b": (5, 2), "c": (5, 2)})
     found = said(zone_rule(), nodes, healthy(*ZONES, at=0), unhealthy("a", at=100))
     assert holds(found) == [(110.0, "prod/a", "WidespreadFailure")]
@@ -149,7 +149,7 @@ def test_a_failed_step_is_tried_again_five_times_with_growing_pauses_and_then_wa
     assert holds(found) == [(230.0, "prod/a", "StepFailed"), (230.0 + tries, "prod/a", "RetriesExhausted")]
 
 
-def test_a_step_that_is_done_by_another_try_ends_the_hold_and_the_next_one_is_told_of_anew() -> None:
+def test_a_step_that_is_done_by_another_try_ends_the_hold_and_the_next_one_is_told_again() -> None:
     found = said(zone_rule(), WELL, unhealthy("a", at=100), answered(1, at=300), outcomes=False, until=1000)
     assert holds(found) == [(230.0, "prod/a", "StepFailed"), (600.0, "prod/a", "StepFailed")]
 
@@ -245,7 +245,7 @@ def test_another_zone_that_turns_bad_is_told_why_it_is_not_isolated() -> None:
     assert holds(found) == [(210.0, "prod/b", "MaxIsolatedZones")]
 
 
-def test_an_isolation_that_stands_too_long_is_told_and_stays() -> None:
+def test_an_isolation_that_lasts_too_long_is_told_and_stays() -> None:
     found = said(zone_rule(expirySeconds=600), WELL, unhealthy("a", at=100), until=50_000)
     assert (names(found), holds(found)) == (FORWARD, [(710.0, "prod/a", "IsolationExpired")])
 

@@ -1,4 +1,4 @@
-"""What a history with zones becomes: the lines of `reactor simulate`, rule tests, and the plan that a drill shows."""
+"""Output for a history with zones: the lines of `reactor simulate`, rule tests, and the plan that a drill shows."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from rules.core.errors import InvalidFiles
 from rules.core.group import Group
 from rules.engine.decide import decide
-from rules.engine.group_codec import dump, load
+from rules.engine.group_codec import dump_group, load_group
 from rules.engine.groups import GroupStore
 from rules.engine.routing import Routing
 from rules.kinds.zone.plan import mode_of, plan
@@ -42,7 +42,7 @@ STANDING: dict[str, Any] = {
 
 
 def lines(*events: dict[str, Any], until: float = 1000) -> list[dict[str, Any]]:
-    given = history.read([json.dumps(event) for event in events], "zones.jsonl")
+    given = history.load_history([json.dumps(event) for event in events], "zones.jsonl").events
     return [json.loads(line) for line in simulate(rule_set(RULE).rules, given, until=until)]
 
 
@@ -91,7 +91,7 @@ def suite(**test: Any) -> RuleTestSuite:
     files = {"rules.yaml": rule_file(RULE)}
     given = {"name": "zones", "intervalSeconds": 60, "expect": [], "inputs": []} | test
     text = json.dumps({"apiVersion": "reactor/v1", "ruleFiles": ["rules.yaml"], "tests": [given]})
-    return tester.load(text, "rules_test.yaml", files.__getitem__)
+    return tester.load_suite(text, "rules_test.yaml", files.__getitem__)
 
 
 def test_a_rule_test_knows_zones_and_commands() -> None:
@@ -122,7 +122,7 @@ def group_at(second: float, *events: list[Any]) -> Group:
     group = Group("zones", "prod", ZoneState())
     for when, fact in sorted((event for some in events for event in some), key=lambda event: event[0]):
         group = decide(zone_rule(), group, [fact], at_(when)).group
-    return decide(zone_rule(), load(dump(group)), [], at_(second)).group
+    return decide(zone_rule(), load_group(dump_group(group)), [], at_(second)).group
 
 
 def test_a_drill_shows_every_step_both_ways_and_what_each_guard_says() -> None:
@@ -161,7 +161,7 @@ def played(events: list[Any], *, outcomes: bool, restarts: bool) -> list[Any]:
             found += list(player.ring(alarm))
             if restarts:
                 player._group_store = GroupStore(
-                    routing, [load(dump(group)) for group in player._group_store.groups.values()]
+                    routing, [load_group(dump_group(group)) for group in player._group_store.groups.values()]
                 )
         if fact is not None:
             found += list(player.take([fact], at_(when)))

@@ -49,7 +49,7 @@ def place(phase: str | None, status: str | None) -> IsolationState:
 
 
 CALLED = {"annotation_added": IsolationEvent.SAME_ADDED}
-"""Where there is no record, every zone is the same one."""
+"""Events by their names in the cases. Without a record, every zone is the same one."""
 NO_EVENTS = {"annotation_added_other_zone", "annotation_value_changed", "cluster_deleted", "crash_restart", "expiry"}
 """They leave an isolation where it is, so the table has none of them."""
 
@@ -93,7 +93,7 @@ def test_no_timer_alone_opens_a_zone(start: IsolationState) -> None:
     if start.phase is not Phase.FAILOVER or start == IsolationState(Phase.FAILOVER, Status.ABORTING):
         return
     asked = frozenset({IsolationEvent.REMOVED, IsolationEvent.EXPIRY_FAILBACK})
-    # An abort that has failed goes on undoing, but somebody has asked for that abort.
+    # An abort that has failed goes on undoing, but a person has asked for that abort.
     ways = [(at, event, found) for at, event, _, undoing, found in edges() if not undoing and event not in asked]
     seen = {start}
     while fresh := {to for at, _, to in ways if at in seen} - seen:
@@ -101,7 +101,7 @@ def test_no_timer_alone_opens_a_zone(start: IsolationState) -> None:
     assert not any(one.phase is Phase.FAILBACK for one in seen)
 
 
-def test_a_record_under_which_something_stands_never_just_goes_away() -> None:
+def test_a_record_under_which_something_is_isolated_never_just_goes_away() -> None:
     for at, event, standing, _, found in edges():
         if standing is not Extent.NOTHING and found == NONE and at != NONE:
             assert event in (IsolationEvent.UNDO_FINISHED, IsolationEvent.ALL_STEPS_DONE), (at, event, standing)

@@ -27,12 +27,13 @@ SEARCH = settings(
     suppress_health_check=[HealthCheck.too_slow],
 )  # fmt: skip
 ROUNDS = 5
-"""What the first round finds depends on the modules that are loaded: Hypothesis draws from their constants too."""
+"""Number of rounds: the findings of the first depend on the loaded modules, as Hypothesis draws from their constants
+too."""
 Patch = Callable[[pytest.MonkeyPatch], None]
 
 
 def _two_zones(patch: pytest.MonkeyPatch) -> None:
-    """A second zone that somebody asks for takes the place of the first, whatever stands."""
+    """A second zone that a person asks for takes the place of the first, whatever is isolated."""
     kept = zone_commands._isolate
 
     def isolate(rule: Any, state: ZoneState, fact: Any, now: Any) -> ZoneState:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import Any
 
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
@@ -29,16 +30,19 @@ from bus.messages import (
     ZoneStep,
 )
 from rules.engine.decide import Decision
-from rules.engine.group_codec import dump, load
+from rules.engine.group_codec import dump_group, load_group
 from rules.engine.groups import GroupStore
 from rules.engine.routing import Routing
 from rules.rehearsal.simulation import at
+from tests.examples import examples
 from tests.unit.rules.zone.builders import ZONES, zone_rule
+
+pytestmark = pytest.mark.many
 
 CLUSTERS = ("prod", "test")
 SIGNALS = ("nodes", "prom")
 LASTING = ("Fence", "ShiftTraffic", "Evacuate", "CutNetwork")
-"""What stands after it was done; Evacuate with the force rung leaves a taint."""
+"""Steps whose effect lasts; Evacuate with the force rung leaves a taint."""
 RULES = [
     zone_rule(name=cluster, cluster=cluster, force="AfterTimeout", recoverySeconds=60, cooldownSeconds=100)
     for cluster in CLUSTERS
@@ -70,7 +74,7 @@ class Operators(RuleBasedStateMachine):
 
     def follow(self, decisions: list[Decision]) -> None:
         for decision in decisions:
-            self.stored[decision.group.rule, decision.group.object] = dump(decision.group)
+            self.stored[decision.group.rule, decision.group.object] = dump_group(decision.group)
         for key in self.group_store.dropped:
             self.stored.pop(key, None)
         for decision in decisions:
@@ -82,7 +86,7 @@ class Operators(RuleBasedStateMachine):
                     self.check(action)
 
     def check(self, action: ZoneStep) -> None:
-        """What must hold in the moment in which a step is asked for."""
+        """Check the conditions of a step when it is requested."""
         cluster, zone = action.cluster, action.zone
         asked_back = action.undo and action.because in ("Aborted", "Commanded")
         assert asked_back or not self.paused, "only a person's way back"
@@ -100,7 +104,7 @@ class Operators(RuleBasedStateMachine):
                 assert said in enough, "only a healthy zone is opened"
             return
         assert not any(others), "one zone at a time"
-        if action.status != "Done":  # what stands is gone over, whatever has become of the others
+        if action.status != "Done":  # a finished isolation is checked again, whatever has become of the others
             seen = self.listed[cluster]
             assert any(one.nodes for name, one in seen.zones.items() if name != zone), "never the last one"
             assert not set(seen.single_zone_services) - self.allowed, "never a service's only zone"
@@ -180,7 +184,7 @@ class Operators(RuleBasedStateMachine):
 
     @rule(cluster=clusters, zone=zones, steps=st.integers(1, 4))
     def get_on(self, cluster: str, zone: str, steps: int) -> None:
-        """Somebody isolates, and the executors get so far."""
+        """A person isolates, and the executors do so many steps."""
         self.isolate(cluster, zone, "ann", False, False)
         for _ in range(steps):
             if self.flying:
@@ -247,7 +251,7 @@ class Operators(RuleBasedStateMachine):
 
     @rule()
     def restart(self) -> None:
-        self.group_store = GroupStore(Routing(RULES), [load(stored) for stored in self.stored.values()])
+        self.group_store = GroupStore(Routing(RULES), [load_group(stored) for stored in self.stored.values()])
 
     @invariant()
     def never_two_zones_of_a_cluster(self) -> None:
@@ -255,7 +259,7 @@ class Operators(RuleBasedStateMachine):
             assert sum(1 for (where, _), steps in self.standing.items() if where == cluster and steps) <= 1
 
     def teardown(self) -> None:
-        """Whatever has happened can be cleared: with everything well, and a person who says so."""
+        """Check that all can be cleared: with everything well, and a person who says so."""
         self.pause(stop=False)
         for cluster in CLUSTERS:
             self.all_is_well(cluster)
@@ -273,12 +277,12 @@ class Operators(RuleBasedStateMachine):
         assert not any(self.standing.values()), "nothing is left standing"
 
 
-Operators.TestCase.settings = settings(max_examples=80, stateful_step_count=40)
+Operators.TestCase.settings = settings(max_examples=examples(80), stateful_step_count=40)
 TestOperators = Operators.TestCase
 
 
 class Forced(Operators):
-    """The same, and in the end no zone is well again: what stands is brought back by force alone."""
+    """The same, and in the end no zone is well again: what is isolated is brought back by force alone."""
 
     def teardown(self) -> None:
         self.pause(stop=False)
@@ -296,5 +300,5 @@ class Forced(Operators):
         assert not any(self.standing.values()), "nothing is left standing"
 
 
-Forced.TestCase.settings = settings(max_examples=40, stateful_step_count=40)
+Forced.TestCase.settings = settings(max_examples=examples(40), stateful_step_count=40)
 TestForced = Forced.TestCase

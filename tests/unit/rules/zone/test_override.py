@@ -1,4 +1,4 @@
-"""What is in people's hands: every isolation can be taken back, and an abort means the same at every second."""
+"""Control by people: every isolation can be taken back, and an abort means the same at every second."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from bus.messages import ZoneStep
 from reactor.views.zone_removal import not_to_remove
 from reactor.views.zone_words import as_data, in_words, left_behind, planned
-from rules.engine.group_codec import dump, load
+from rules.engine.group_codec import dump_group, load_group
 from rules.engine.groups import GroupStore
 from rules.engine.routing import Routing
 from rules.kinds.zone.return_evidence import way_back
@@ -40,7 +40,7 @@ FORWARD = [f"+{step}" for step in STEPS]
 BACK = [f"-{step}" for step in UNDONE]
 WELL = [*listed(), *healthy(*ZONES, at=0)]
 ONE = [*listed(), *healthy(*ZONES, at=0, signals=["nodes"])]
-"""What `reactor init` writes: one source."""
+"""Facts of one source, as in the rules of `reactor init`."""
 
 
 def test_a_zone_of_one_signal_comes_back_with_that_signal_and_the_person_who_asks() -> None:
@@ -131,7 +131,7 @@ def test_a_command_that_would_change_nothing_is_refused_with_the_one_that_does(
         assert (expected in why, bool(why)) == (True, bool(expected)), why
 
 
-def test_people_are_told_before_they_say_yes_what_brings_the_zone_back() -> None:
+def test_people_are_told_before_they_approve_what_brings_the_zone_back() -> None:
     """`reactor zone plan`, and the same plan that `reactor zone isolate` shows first."""
     group_store = GroupStore(Routing([zone_rule()]))
     for when, fact in ONE:
@@ -203,7 +203,7 @@ def test_a_zone_that_is_taken_out_of_the_rule_can_still_be_steered() -> None:
         group_store.apply([fact], at_(when))
     smaller = zone_rule(zones=[{"name": "a"}, {"name": "b"}])
     for force in (False, True):
-        again = GroupStore(Routing([smaller]), [load(dump(group)) for group in group_store.groups.values()])
+        again = GroupStore(Routing([smaller]), [load_group(dump_group(group)) for group in group_store.groups.values()])
         asked = failback("c", at=60, force=force)[0][1]
         [decision] = again.apply([asked], at_(60))
         assert [(one.undo, one.zone, one.zone_id) for one in decision.actions if isinstance(one, ZoneStep)] == [
@@ -215,7 +215,7 @@ def test_a_rule_that_is_taken_out_of_the_file_leaves_the_record_of_what_it_has_i
     group_store = GroupStore(Routing([zone_rule()]))
     for when, fact in sorted([*WELL, *isolate("c", at=50)], key=lambda event: event[0]):
         group_store.apply([fact], at_(when))
-    stored = [load(dump(group)) for group in group_store.groups.values()]
+    stored = [load_group(dump_group(group)) for group in group_store.groups.values()]
     without = GroupStore(Routing([]), stored)
     assert (without.dropped, dict(without.groups)) == (set(), {})
     assert [(row["zone"], row["status"]) for row in left_behind(stored, [])] == [("prod/c", "Pending")]

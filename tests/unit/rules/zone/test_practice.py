@@ -60,7 +60,7 @@ def test_a_practice_run_starts_only_where_nothing_forbids_it(given: dict[str, An
 
 
 @pytest.mark.parametrize(("given", "expect"), cases("arc.practice_outcome"))
-def test_what_came_of_a_practice_run(given: dict[str, Any], expect: dict[str, Any]) -> None:
+def test_the_result_of_a_practice_run(given: dict[str, Any], expect: dict[str, Any]) -> None:
     ran = timedelta(minutes=given["ran_minutes"])
     found = practice_outcome(ran, outcome_alarm=given["outcome_alarm_fired"], interrupted=given["interrupted"])
     assert {"outcome": found} == expect

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rules.engine.group_codec import dump, load
+from rules.engine.group_codec import dump_group, load_group
 from rules.engine.groups import GroupStore
 from rules.engine.routing import Routing
 from rules.kinds.zone.kind import way_back_only
@@ -42,7 +42,7 @@ def test_a_zone_that_it_has_isolated_comes_back_by_command() -> None:
     [group] = before.groups.values()
     assert [owed.action.step for owed in group.outbox] == ["Fence"]  # type: ignore[union-attr]
 
-    after = GroupStore(Routing([way_back_only(zone_rule())]), [load(dump(group))])
+    after = GroupStore(Routing([way_back_only(zone_rule())]), [load_group(dump_group(group))])
     [(at, back)] = failback("a", at=12)
     decisions = after.apply([back], at_(at))
     actions = [action for decision in decisions for action in decision.actions]

@@ -1,4 +1,4 @@
-"""How a zone comes back: in reverse, the network first, and only when it is proven healthy."""
+"""Return of a zone: in reverse, the network first, and only when it is proven healthy."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_a_signal_that_falls_silent_proves_nothing() -> None:
     assert names(found) == FORWARD
 
 
-def test_a_zone_that_somebody_has_isolated_comes_back_only_when_somebody_says_so() -> None:
+def test_a_zone_that_a_person_has_isolated_comes_back_only_when_a_person_says_so() -> None:
     found = said(zone_rule(), WELL, isolate("a", at=50), until=5000)
     assert names(found) == FORWARD
     found = said(zone_rule(), WELL, isolate("a", at=50), failback("a", at=3000), until=5000)
@@ -65,12 +65,20 @@ def test_a_zone_that_somebody_has_isolated_comes_back_only_when_somebody_says_so
     assert {one.what.because for one in found if hasattr(one.what, "because")} == {"Commanded"}
 
 
-def test_a_zone_that_is_still_bad_stays_closed_whoever_asks() -> None:
+@pytest.mark.parametrize("at", [106, 200], ids=["during its steps", "after them"])
+def test_a_zone_that_the_rule_isolated_and_then_a_person_stays_until_a_person_opens_it(at: float) -> None:
+    found = said(zone_rule(), ISOLATED, isolate("a", at=at), healthy("a", at=300), until=5000)
+    assert names(found) == FORWARD
+    found = said(zone_rule(), ISOLATED, isolate("a", at=at), healthy("a", at=300), failback("a", at=3000), until=5000)
+    assert [step[0] for step in steps(found)[len(STEPS) :]] == [3000.0] * len(UNDONE)
+
+
+def test_a_zone_that_is_still_bad_stays_closed_whatever_person_asks() -> None:
     found = said(zone_rule(), ISOLATED, failback("a", at=300), until=90_000)
     assert (names(found), holds(found)) == (FORWARD, [(300.0, "prod/a", "ZoneNotRecovered")])
 
 
-def test_a_zone_never_heard_of_is_not_opened() -> None:
+def test_a_zone_without_an_observation_is_not_opened() -> None:
     found = said(zone_rule(), listed(), isolate("a", at=50), failback("a", at=100))
     assert (names(found), holds(found)) == (FORWARD, [(100.0, "prod/a", "ZoneNotRecovered")])
 
@@ -112,7 +120,7 @@ def test_a_paused_rule_opens_nothing() -> None:
     assert names(found) == FORWARD
 
 
-def test_a_pause_locks_nobody_in_what_a_person_asks_back_is_undone() -> None:
+def test_a_pause_locks_no_zone_in_what_a_person_asks_back_is_undone() -> None:
     found = said(
         zone_rule(), WELL, isolate("a", at=100), paused(at=105), failback("a", at=110), answered(2, at=115),
         outcomes=False, until=120,
@@ -154,7 +162,7 @@ def _taken_off(number: int, *, at: float) -> list[Event]:
     return [(at, Outcome(**given, observed_at=at_(at)))]
 
 
-def test_removing_the_annotation_is_an_abort_while_it_runs_and_a_failback_once_it_stands() -> None:
+def test_removing_the_annotation_is_an_abort_while_it_runs_and_a_failback_once_it_is_finished() -> None:
     running = said(zone_rule(), ISOLATED, _taken_off(1, at=115), outcomes=False, until=120)
     assert [(step[0], step[3]) for step in steps(running)] == [(110.0, "InProgress"), (115.0, "Aborting")]
     forward = [event for number in range(1, 6) for event in answered(number, at=110 + number)]
@@ -166,16 +174,16 @@ def test_removing_the_annotation_is_an_abort_while_it_runs_and_a_failback_once_i
 
 def test_a_zone_that_dies_on_its_way_back_is_isolated_again_and_only_what_was_undone_is_done_again() -> None:
     forward = [event for number in range(1, 6) for event in answered(number, at=110 + number)]
-    # The sixth goes over what stands, a minute after it stood, and is never done.
+    # The sixth checks the finished isolation, a minute after it was finished, and is never done.
     opened = [*healthy("a", at=300), *answered(7, at=321), *unhealthy("a", at=322), *answered(9, at=333)]
     found = said(zone_rule(), ISOLATED, forward, opened, outcomes=False, until=340)
-    # Fence still stands; pods have come back meanwhile, so they are asked to go once more.
+    # Fence is still there; pods have come back meanwhile, so they are asked to go once more.
     assert names(found) == [*FORWARD, "-CutNetwork", "-ShiftTraffic", "+ShiftTraffic", "+Evacuate"]
     assert [step[0] for step in steps(found)][len(STEPS) :] == [320.0, 321.0, 332.0, 333.0]
 
 
 def wanted(played: Played, second: float, number: int) -> bool | None:
-    """What an executor hears that asks whether the action of this generation is still to be carried out."""
+    """Answer to an executor that asks whether the action of this generation is still wanted."""
     action = f"zones/prod/a/{number}"
     return played.group_store.confirm("zones", "prod/a", action, at_(second), at_(second)).wanted
 

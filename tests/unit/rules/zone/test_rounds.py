@@ -1,4 +1,4 @@
-"""An isolation that stands is gone over again and again, by one action that is never done."""
+"""A finished isolation is checked again and again, by one action that is never done."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from bus.messages import Fact, Outcome, ZoneStep
 from rules.core.group import Group
 from rules.engine.decide import Decision
-from rules.engine.group_codec import dump, load
+from rules.engine.group_codec import dump_group, load_group
 from rules.engine.groups import GroupStore
 from rules.engine.routing import Routing
 from rules.rehearsal.simulation import at
@@ -54,14 +54,14 @@ class Played:
             self._note((alarm - at(0)).total_seconds(), self.group_store.fire_due(alarm))
 
     def restart(self) -> None:
-        self.group_store = GroupStore(self.routing, [load(dump(self.group))])
+        self.group_store = GroupStore(self.routing, [load_group(dump_group(self.group))])
 
     def _note(self, second: float, decisions: Sequence[Decision]) -> None:
         self.asked += [(second, action) for one in decisions for action in one.actions if isinstance(action, ZoneStep)]
 
     @property
     def looks(self) -> list[tuple[float, int]]:
-        """Second and generation of each time that what stands is gone over."""
+        """Second and generation of each check of the finished isolation."""
         return [(when, one.generation) for when, one in self.asked if (one.step, one.status) == ("Verify", "Done")]
 
 
@@ -81,7 +81,7 @@ def played() -> Played:
     return Played()
 
 
-def test_what_stands_is_gone_over_every_minute_by_one_and_the_same_action(played: Played) -> None:
+def test_a_finished_isolation_is_checked_every_minute_by_one_and_the_same_action(played: Played) -> None:
     for round_ in range(5):
         played.until(170 + 60 * round_)
         played.answer(170 + 60 * round_, FIRST_LOOK, "Failed", "Maintained")

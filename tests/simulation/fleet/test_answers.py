@@ -1,0 +1,49 @@
+"""People approve and reject what rules ask for, around outages: no act without a yes that counts, and none is lost."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+
+import pytest
+
+from tests.simulation.fleet.answers import AnswerSeen
+from tests.simulation.fleet.draw_answers import draw_answers
+from tests.simulation.fleet.judge import judge
+from tests.simulation.fleet.report import unbroken
+from tests.simulation.fleet.scenario import dump, load
+from tests.simulation.fleet.world import Seen, World
+
+SEEDS = int(os.environ.get("SIM_SEEDS", "1000")) // 50
+BLOCK = 5
+
+# Who is killed leaves tasks behind that never began.
+pytestmark = pytest.mark.filterwarnings("ignore:coroutine .* was never awaited:RuntimeWarning")
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("first", range(0, SEEDS, BLOCK))
+def test_every_promise_is_kept_while_people_approve_and_reject(first: int) -> None:
+    for seed in range(first, min(first + BLOCK, SEEDS)):
+        unbroken(draw_answers(seed))
+
+
+def test_answers_are_really_given_and_an_act_without_a_yes_or_after_a_no_is_a_breach() -> None:
+    scenario = next(one for one in map(draw_answers, range(40)) if any(answer.yes for answer in one.answers))
+    assert load(dump(scenario)) == scenario
+    seen = next(seen for seen in (World(draw_answers(seed)).play() for seed in range(40)) if _away(seen))
+    assert judge(seen) == []
+    name, at = _away(seen)[0]
+    assert name in _unapproved_by(replace(seen, answers=()))
+    yes = next(one for one in seen.answers if one.name == name and one.yes and one.given <= at)
+    no = AnswerSeen(name, False, yes.asked, yes.given + 0.001, at - 10, yes.request)
+    assert name not in _unapproved_by(replace(seen, answers=(yes,)))
+    assert name in _unapproved_by(replace(seen, answers=(yes, no)))
+
+
+def _away(seen: Seen) -> list[tuple[str, float]]:
+    return [(route.name, write.at) for route in seen.run.routes for write in route.writes if route.away(write)]
+
+
+def _unapproved_by(seen: Seen) -> list[str]:
+    return [breach.route for breach in judge(seen) if breach.promise == "unapproved"]
