@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any, TypeVar
 
 from bus.messages import Outcome, ZoneStep
@@ -14,6 +14,7 @@ from reactor.clients.aws import Ec2
 from reactor.clients.kubernetes_port import JsonObject, KubeApi
 from reactor.demo.kube import EmulatedCluster
 from reactor.runtime.clock import Clock
+from tests.clock import HandClock
 from tests.integration.actions.zone.aws import Crash
 from tests.unit.actions.zone.builders import ZONE, ZONE_ID, zone_step
 
@@ -24,24 +25,15 @@ CALLS_MAX = 200
 Result = TypeVar("Result")
 
 
-class Hurried(Clock):
-    """A clock whose sleeps take no time, and which a test may set forward."""
+class Hurried(HandClock):
+    """A clock that starts now, as objects of a real API server are dated, and moves only by sleeps and by the test: a
+    machine that stands still for seconds uses up no step's time."""
 
     def __init__(self) -> None:
-        super().__init__()
-        self._ahead = 0.0
-
-    def now(self) -> datetime:
-        return super().now() + timedelta(seconds=self._ahead)
-
-    def monotonic(self) -> float:
-        return super().monotonic() + self._ahead
-
-    async def sleep(self, seconds: float) -> None:
-        self._ahead += max(0.0, seconds)
+        super().__init__(start=Clock().now())
 
     def forward(self, seconds: float) -> None:
-        self._ahead += seconds
+        self.seconds += seconds
 
 
 @dataclass(eq=False)
