@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 from pydantic_core import to_jsonable_python
 
@@ -16,6 +16,8 @@ from rules.core.group import Group
 from rules.core.reasons import Held
 from rules.core.values import replace
 
+NEVER = datetime.min.replace(tzinfo=UTC)
+"""Before all moments."""
 REJECTED_MAX = 16
 """Largest number of rejected plans that a group remembers: the newest ones."""
 
@@ -25,8 +27,9 @@ def approval(
 ) -> tuple[Group, tuple[Held, str] | None, datetime | None]:
     """Give the group with what a person was asked, why these acts may not go yet, and when that changes by itself.
 
-    Another desired state is another request. One that has expired is asked for again after as long a time once more,
-    while the same is still wanted. A yes that comes meanwhile and names the same plan counts.
+    Another desired state is another request, and so is the same one after another outage. One that has expired is asked
+    for again after as long a time once more, while the same is still wanted. A yes that comes meanwhile and names the
+    same plan counts.
     """
     grants, desired = group.grants or Grants(), fingerprint(acts)
     standing = tuple(no for no in grants.rejected if now < no.until)
@@ -35,7 +38,7 @@ def approval(
         over = {no.desired for no in grants.rejected} - {no.desired for no in standing}
         request = None if request is not None and request.desired in over else request
         group = replace(group, grants=(grants := replace(grants, request=request, rejected=standing)))
-    if request is None or request.desired != desired:
+    if request is None or request.desired != desired or request.asked_at < due(acts):
         request = ApprovalRequest(desired, now)
         group = replace(group, grants=replace(grants, request=request))
     if (no := next((no for no in standing if no.desired == desired), None)) is not None:
@@ -62,7 +65,7 @@ def asked_anew(before: Group, after: Group) -> bool:
     """True if the group asks a person for another plan than before: it has to be shown again, and an earlier approval
     does not count for it."""
     asked, asks = (group.grants.request if group.grants is not None else None for group in (before, after))
-    return asks is not None and (asked is None or asked.desired != asks.desired)
+    return asks is not None and (asked is None or (asked.desired, asked.asked_at) != (asks.desired, asks.asked_at))
 
 
 def dropped(group: Group) -> Group:
@@ -109,6 +112,12 @@ def refuse(group: Group, fact: Reject) -> Group:
     if mine and request is not None:
         request = replace(request, approved_at=None, named=False, by="", reason="")
     return replace(group, grants=replace(grants, request=request, rejected=rejected))
+
+
+def due(acts: Sequence[PlannedAction]) -> datetime:
+    """When the window of what is to be left was over. It began anew where a source reports that its target was not bad
+    all the time: what was asked before that was asked for an earlier outage."""
+    return max((need.since for act in acts for need in act.needs if not need.healthy), default=NEVER)
 
 
 def fingerprint(acts: Sequence[PlannedAction]) -> str:

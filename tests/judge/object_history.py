@@ -79,6 +79,16 @@ class RouteHistory:
         """True if the primary had nothing at this moment."""
         return self.weights_at(at)[self.primary] == 0
 
+    def outages_seen(self) -> tuple[Span, ...]:
+        """Give the primary's outages, two of them as one where nothing could look at it between them."""
+        seen: list[Span] = []
+        for outage in self.outages:
+            unseen = seen and any(
+                gap.begin <= seen[-1].end and outage.begin <= gap.end for gap in merged(self.blind)
+            )  # fmt: skip
+            seen = [*seen[:-1], Span(seen[-1].begin, outage.end)] if unseen else [*seen, outage]
+        return tuple(seen)
+
     def recoveries(self) -> tuple[Span, ...]:
         """Spans in which the primary was good again, one after each outage that ended."""
         return good(self.outages)[1:] if self.returns else ()

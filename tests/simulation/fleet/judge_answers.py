@@ -45,7 +45,7 @@ def _unapproved(
         one.at for one in asked if one.id.startswith(f"{route.name}/") and one.id.endswith(f"/{write.generation}")
     ]
     at = min([sent, *(one for one in published if one <= sent)])
-    over = [one.begin + route.toleration - run.slack for one in route.outages]
+    over = [one.begin + route.toleration - run.slack for one in route.outages_seen()]
     since = max((one for one in over if one <= at), default=at)
     for yes in answers:
         counts = yes.yes and max(since, at - expires - run.slack) <= yes.given <= at + run.slack

@@ -45,13 +45,14 @@ def _is_ordered(route: RouteHistory, run: Run, orders: Sequence[OrderSeen], brea
 
 
 def _is_left(route: RouteHistory, orders: Sequence[OrderSeen], breach: Breach) -> bool:
-    """True if the zone is where a person put it: isolated until there is an order, or back until it fails again."""
+    """True if the zone is where a person put it: isolated until there is an order, or back until it is seen to fail
+    again."""
     given = [one for one in orders if one.given <= breach.at]
     if not given:
         return False
     if given[-1].order.what == "isolate":
         return "home" in breach.what
-    turns = [at for outage in route.outages for at in (outage.begin, outage.end) if at <= breach.at]
+    turns = [at for outage in route.outages_seen() for at in (outage.begin, outage.end) if at <= breach.at]
     return given[-1].taken >= max(turns, default=-inf)
 
 
@@ -68,7 +69,8 @@ def _founds(route: RouteHistory, run: Run, order: OrderSeen, write: Write) -> bo
     if route.away(write):
         return False
     isolated = max((one.at for one in route.writes if route.away(one) and one.at < write.at), default=-inf)
-    return order.order.what == "force-back" or order.given < run.due(isolated)
+    is_good = not any(outage.begin <= write.at < outage.end for outage in route.outages)
+    return order.order.what == "force-back" or is_good or order.given < run.due(isolated)
 
 
 def _unordered(route: RouteHistory, write: Write, orders: Sequence[OrderSeen]) -> Iterator[Breach]:

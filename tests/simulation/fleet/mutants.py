@@ -31,6 +31,7 @@ from rules.kinds.cluster_taint import kind as taint_kind
 from rules.kinds.cluster_taint.model import ClusterTaint
 from rules.kinds.zone import zone_commands
 from rules.kinds.zone.model import ZoneIsolation
+from rules.limits import approvals
 from rules.rulefile.model import Rule
 
 Mutant = Callable[[pytest.MonkeyPatch], None]
@@ -220,6 +221,7 @@ def taints_in_doubt_forgotten(patch: pytest.MonkeyPatch) -> None:
 def a_yes_counts_again(patch: pytest.MonkeyPatch) -> None:
     """A person's yes outlives the request that it was for: the same plan needs none in the next outage."""
     patch.setattr(guard, "dropped", lambda group: group)
+    patch.setattr(approvals, "due", lambda _: approvals.NEVER)
 
 
 def orders_are_forgotten(patch: pytest.MonkeyPatch) -> None:
