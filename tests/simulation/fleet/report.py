@@ -18,8 +18,11 @@ from tests.simulation.fleet.world import Seen, World
 REGRESSIONS = Path(__file__).resolve().parents[1] / "regressions"
 
 
-def unbroken(scenario: Scenario) -> None:
-    """Play it. Fails with the shortest history where a promise is broken; SIM_KEEP=1 keeps that as a regression."""
+def unbroken(scenario: Scenario, *, name: str) -> None:
+    """Play it. Fails with the shortest history where a promise is broken; SIM_KEEP=1 keeps that as a regression.
+
+    `name`: as SIM_SEED takes it (tests/simulation/fleet/draws.py).
+    """
     breaches = judge(World(scenario).play())
     if not breaches:
         return
@@ -28,15 +31,15 @@ def unbroken(scenario: Scenario) -> None:
     seen = World(shortest).play()
     if os.environ.get("SIM_KEEP"):
         keep(shortest, promise, what="")
-    pytest.fail(report(shortest, seen, judge(seen)), pytrace=False)
+    pytest.fail(report(shortest, seen, judge(seen), name=name), pytrace=False)
 
 
-def report(scenario: Scenario, seen: Seen, breaches: Sequence[Breach]) -> str:
-    """Give all that is needed to understand and to repeat it."""
-    lines = [f"seed {scenario.seed}:", *(f"  {sentence(breach)}" for breach in breaches), "what happened:"]
+def report(scenario: Scenario, seen: Seen, breaches: Sequence[Breach], *, name: str) -> str:
+    """Give all that is needed to understand and to repeat it. `name`: as SIM_SEED takes it."""
+    lines = [f"{name}:", *(f"  {sentence(breach)}" for breach in breaches), "what happened:"]
     lines += [f"  {line}" for line in seen.story]
     lines += ["this scenario, for tests/simulation/regressions:", json.dumps(dump(scenario))]
-    lines += [f"again: SIM_SEED={scenario.seed} python -m pytest tests/simulation/fleet -k one_seed -s"]
+    lines += [f"the whole history again: SIM_SEED={name} python -m pytest tests/simulation/fleet -k one_seed -s"]
     return "\n".join(lines)
 
 

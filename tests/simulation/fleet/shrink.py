@@ -41,6 +41,12 @@ def _shorter(scenario: Scenario) -> Iterator[Scenario]:
         yield replace(scenario, pauses=_without(scenario.pauses, number))
     for number in range(len(scenario.zones)):
         yield replace(scenario, zones=_without(scenario.zones, number))
+    for number in range(len(scenario.clusters)):
+        yield replace(scenario, clusters=_without(scenario.clusters, number))
+    for number in range(len(scenario.answers)):
+        yield replace(scenario, answers=_without(scenario.answers, number))
+    for number in range(len(scenario.orders)):
+        yield replace(scenario, orders=_without(scenario.orders, number))
     if scenario.shuffled:
         yield replace(scenario, shuffled=False)
     if scenario.skew:

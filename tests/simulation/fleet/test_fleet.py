@@ -1,8 +1,9 @@
-"""A fleet under faults, a thousand seeds: nothing lost, doubled, early, blind or out of order.
+"""A fleet under faults, a thousand seeds, and more of each other kind: nothing lost, doubled, early, blind or out of
+order, and nothing excused.
 
-    SIM_SEEDS=100000 pytest tests/simulation/fleet/test_fleet.py     more seeds
-    SIM_SEED=131 pytest tests/simulation/fleet -k one_seed -s        one seed, with its story
-    SIM_KEEP=1 pytest tests/simulation/fleet/test_fleet.py           what fails is kept in tests/simulation/regressions
+    SIM_SEEDS=100000 pytest tests/simulation/fleet/test_fleet.py       more seeds
+    SIM_SEED=orders:84 pytest tests/simulation/fleet -k one_seed -s    one seed, with its story: kinds are in draws.py
+    SIM_KEEP=1 pytest tests/simulation/fleet/test_fleet.py             what fails is kept: tests/simulation/regressions
 
 A failure shows its shortest history.
 """
@@ -17,12 +18,12 @@ from pathlib import Path
 import pytest
 
 from tests.simulation.fleet.draw import draw
+from tests.simulation.fleet.draws import DRAWS, blocks, drawn
 from tests.simulation.fleet.judge import judge
 from tests.simulation.fleet.report import report, unbroken
 from tests.simulation.fleet.world import World
 
 SEEDS = int(os.environ.get("SIM_SEEDS", "1000"))
-BLOCK = 50
 ROOT = Path(__file__).resolve().parents[3]
 
 # Who is killed leaves tasks behind that never began.
@@ -30,18 +31,18 @@ pytestmark = pytest.mark.filterwarnings("ignore:coroutine .* was never awaited:R
 
 
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("first", range(0, SEEDS, BLOCK))
-def test_every_promise_is_kept(first: int) -> None:
-    for seed in range(first, min(first + BLOCK, SEEDS)):
-        unbroken(draw(seed))
+@pytest.mark.parametrize(("kind", "seeds"), blocks(SEEDS), ids=lambda part: str(getattr(part, "start", part)))
+def test_every_promise_is_kept(kind: str, seeds: range) -> None:
+    for seed in seeds:
+        unbroken(DRAWS[kind](seed), name=f"{kind}:{seed}")
 
 
-@pytest.mark.skipif("SIM_SEED" not in os.environ, reason="SIM_SEED=<seed> plays one seed and prints its story")
+@pytest.mark.skipif("SIM_SEED" not in os.environ, reason="SIM_SEED=<kind>:<seed> plays one seed and prints its story")
 def test_one_seed() -> None:
-    scenario = draw(int(os.environ["SIM_SEED"]))
-    seen = World(scenario).play()
-    print(report(scenario, seen, judge(seen)))
-    unbroken(scenario)
+    name = os.environ["SIM_SEED"]
+    seen = World(drawn(name)).play()
+    print(report(drawn(name), seen, judge(seen), name=name))
+    unbroken(drawn(name), name=name)
 
 
 @pytest.mark.parametrize("seed", [1, 3, 10])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
 
 import pytest
@@ -13,29 +12,11 @@ from tests.simulation.fleet.draw_edits import LONGER, PATIENT, draw_edits
 from tests.simulation.fleet.draw_together import draw_together
 from tests.simulation.fleet.judge_edits import judge_edits
 from tests.simulation.fleet.reload import TAKEN, Version
-from tests.simulation.fleet.report import unbroken
 from tests.simulation.fleet.scenario import dump, load
 from tests.simulation.fleet.world import World
 
-SEEDS = int(os.environ.get("SIM_SEEDS", "1000")) // 10
-BLOCK = 20
-
 # Who is killed leaves tasks behind that never began.
 pytestmark = pytest.mark.filterwarnings("ignore:coroutine .* was never awaited:RuntimeWarning")
-
-
-@pytest.mark.timeout(600)
-@pytest.mark.parametrize("first", range(0, SEEDS, BLOCK))
-def test_every_promise_is_kept_while_several_things_are_away_together(first: int) -> None:
-    for seed in range(first, min(first + BLOCK, SEEDS)):
-        unbroken(draw_together(seed))
-
-
-@pytest.mark.timeout(600)
-@pytest.mark.parametrize("first", range(0, SEEDS, BLOCK))
-def test_every_promise_is_kept_while_rules_are_edited(first: int) -> None:
-    for seed in range(first, min(first + BLOCK, SEEDS)):
-        unbroken(draw_edits(seed))
 
 
 def test_outages_really_overlap_two_and_three_at_a_time() -> None:

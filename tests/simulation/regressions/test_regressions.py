@@ -20,4 +20,4 @@ pytestmark = pytest.mark.filterwarnings("ignore:coroutine .* was never awaited:R
 def test_what_was_broken_once_stays_mended(path: Path) -> None:
     document = json.loads(path.read_text("utf-8"))
     assert document["what"], "say in a sentence what was wrong"
-    unbroken(load(document["scenario"]))
+    unbroken(load(document["scenario"]), name=path.stem)
