@@ -115,8 +115,8 @@ def refuse(group: Group, fact: Reject) -> Group:
 
 
 def due(acts: Sequence[PlannedAction]) -> datetime:
-    """When the window of what is to be left was over. It began anew where a source reports that its target was not bad
-    all the time: what was asked before that was asked for an earlier outage."""
+    """Time at which the window of what is to be left was over. It begins again where a source reports that its target
+    was not bad all the time: what was asked before that was asked for an earlier outage."""
     return max((need.since for act in acts for need in act.needs if not need.healthy), default=NEVER)
 
 

@@ -27,7 +27,7 @@ Result = TypeVar("Result")
 
 class Hurried(HandClock):
     """A clock that starts now, as objects of a real API server are dated, and moves only by sleeps and by the test: a
-    machine that stands still for seconds uses up no step's time."""
+    machine that is busy for seconds uses up no step's time."""
 
     def __init__(self) -> None:
         super().__init__(start=Clock().now())
