@@ -76,8 +76,8 @@ bench: $(VENV)/.test ## run the benchmarks, results as JSON
 bench-quick: $(VENV)/.test ## whether the hot path has become slower, in three minutes
 	@$(VENV)/bin/python -m benchmarks.quick $(ARGS)
 
-chaos: servers ## break it on purpose: make chaos SEED=7 (SEEDS=20, FAULT=all, JOBS=8)
-	@$(VENV)/bin/python -m tests.chaos --fault $(or $(FAULT),all) --seed $(or $(SEED),1) --seeds $(or $(SEEDS),20) --jobs $(or $(JOBS),8)
+chaos: servers ## break it on purpose: make chaos SEED=7 (SEEDS=20, FAULT=all, JOBS=6)
+	@$(VENV)/bin/python -m tests.chaos --fault $(or $(FAULT),all) --seed $(or $(SEED),1) --seeds $(or $(SEEDS),20) --jobs $(or $(JOBS),6)
 
 kills: $(VENV)/.test ## kill the reactor at each step of a zone's isolation, which takes ten minutes
 	@REACTOR_ALL_KILLS=1 $(PYTEST) tests/e2e/test_zones.py

@@ -5,15 +5,18 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed, wait
 from dataclasses import replace
+from functools import partial
 from itertools import groupby
+from typing import TypeVar
 
 from tests.chaos.faults import Fault, Outage, catalog
 from tests.chaos.nursery import ROOT
 from tests.chaos.run import ROUTES, Result
 
+T = TypeVar("T")
 Key = tuple[str, int]
 """A fault's name and a seed."""
 Runs = dict[Key, "Future[dict[int, Result]]"]
@@ -61,15 +64,27 @@ def _play_together(fault: Fault, seeds: Sequence[int], *, routes: int, keep: boo
 
 
 def start_all(runs: Sequence[Key], *, jobs: int, routes: int = ROUTES, keep: bool = False) -> Runs:
-    """Start all of them, so many at once and the longest first, and give where their results will be."""
-    worlds = sorted(_worlds(runs), key=lambda one: one[0].seconds * len(one[1]), reverse=True)
-    pool = ThreadPoolExecutor(jobs)
+    """Start all of them, so many at once and the longest first, those of heavy faults when all others have ended; give
+    where their results will be."""
+    worlds = sorted(_worlds(runs), key=lambda one: (one[0].heavy, -one[0].seconds * len(one[1])))
+    pool, few = ThreadPoolExecutor(jobs), ThreadPoolExecutor(min(jobs, HEAVY_JOBS))
+    others: list[Future[dict[int, Result]]] = []
     futures: Runs = {}
     for fault, seeds in worlds:
-        future = pool.submit(play_some, fault, seeds, routes=routes, keep=keep)
+        played = partial(play_some, fault, seeds, routes=routes, keep=keep)
+        if fault.heavy:
+            future = few.submit(_after, others, played)
+        else:
+            others.append(future := pool.submit(played))
         futures.update({(fault.name, seed): future for seed in seeds})
-    pool.shutdown(wait=False)
+    for one in (pool, few):
+        one.shutdown(wait=False)
     return futures
+
+
+def _after(others: Sequence[Future[T]], play: Callable[[], T]) -> T:
+    wait(others)
+    return play()
 
 
 def _worlds(runs: Sequence[Key]) -> list[tuple[Fault, list[int]]]:
@@ -82,13 +97,9 @@ def _worlds(runs: Sequence[Key]) -> list[tuple[Fault, list[int]]]:
 
 
 def play_all(runs: Sequence[Key], *, jobs: int, routes: int = ROUTES, keep: bool = False) -> list[Result]:
-    """Play all of them, and tell of each when it is done; those of heavy faults when the others are."""
-    known, results = catalog(), list[Result]()
-    for heavy, at_once in ((False, jobs), (True, min(jobs, HEAVY_JOBS))):
-        some = [run for run in runs if known[run[0]].heavy is heavy]
-        futures = start_all(some, jobs=at_once, routes=routes, keep=keep)
-        for world in as_completed(set(futures.values())):
-            for result in world.result().values():
-                print(f"{result.fault}, seed {result.seed}: {result.word}", file=sys.stderr, flush=True)
-        results += [futures[fault, seed].result()[seed] for fault, seed in some]
-    return results
+    """Play all of them, and tell of each when it is done."""
+    futures = start_all(runs, jobs=jobs, routes=routes, keep=keep)
+    for world in as_completed(set(futures.values())):
+        for result in world.result().values():
+            print(f"{result.fault}, seed {result.seed}: {result.word}", file=sys.stderr, flush=True)
+    return [futures[fault, seed].result()[seed] for fault, seed in runs]

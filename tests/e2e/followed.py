@@ -11,6 +11,7 @@ from typing import Self
 
 from tests.e2e.natscli import nats
 from tests.e2e.pages import ROOT, commands, environment, files, shell
+from tests.e2e.typed import typed
 from tests.e2e.unfollowed import not_run_here
 
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT[\d:.]+(?:\+00:00|Z)")
@@ -52,11 +53,14 @@ class Followed:
         self._env["PATH"] = os.pathsep.join([*folders, self._env["PATH"]])
 
     def __enter__(self) -> Self:
+        self._typed = typed(self.bin)
+        self._typed.__enter__()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._typed.__exit__(kind, error, trace)
         if error is None:
             assert not self.left, f"{self.page}: nothing runs {self.left}; run them, or say why not in unfollowed.py"
 

@@ -233,6 +233,11 @@ async def test_people_reach_the_bus_of_a_cluster(
     async with Configured(tmp_path / "nats", users) as server:
         bus = {"url": server.url, "user": "reactor", "password": "password-of-reactor"}
         async with reactor(document(rules=failover()), bus=bus) as service:
+
+            async def known() -> bool:
+                return await service.metric("reactor_targets", rule="shop") > 0
+
+            await until_told(known, "the route is known")
             with Followed("docs/how-to/install-in-kubernetes.md", tmp_path / "here") as page:
                 page.instead = {"nats://127.0.0.1:4222": server.url}
                 page.program("kubectl", 'case "$*" in *secret*) printf password-of-operator | base64;; esac\n')
