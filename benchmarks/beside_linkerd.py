@@ -119,7 +119,7 @@ class _Cluster:
                     split = event["object"]
                     self.primary[split["metadata"]["name"]] = split["spec"]["backends"][0]["weight"]
 
-    async def stand(self, weight: int, seconds: float = 300) -> None:
+    async def until_weight(self, weight: int, seconds: float = 300) -> None:
         """Wait until every split has this weight for its primary."""
         await until(lambda: list(self.primary.values()) == [weight] * SPLITS_COUNT, seconds)
 
@@ -144,7 +144,7 @@ async def _cluster() -> AsyncIterator[_Cluster]:
                 cluster = _Cluster(api, Path(folder), int(server.url.rpartition(":")[2]))
                 await _all(map(cluster.split, range(SPLITS_COUNT)))
                 watching = asyncio.create_task(cluster.watch())
-                await cluster.stand(1)
+                await cluster.until_weight(1)
                 yield cluster
                 watching.cancel()
         finally:
@@ -162,13 +162,13 @@ async def _contest(cluster: _Cluster, name: str, binary: str, latency: float) ->
             await cluster.ready("app0", ready=False)
             await until(lambda: cluster.primary["app0"] == 0)
             await cluster.ready("app0", ready=True)
-            await cluster.stand(1)
+            await cluster.until_weight(1)
             writes, used, seconds = cluster.writes, _cpu(pid), []
             for _ in range(ROUNDS):
                 for ready in (False, True):
                     began = time.perf_counter()
                     said = asyncio.create_task(cluster.primaries(ready=ready))
-                    await cluster.stand(int(ready))
+                    await cluster.until_weight(int(ready))
                     seconds.append(time.perf_counter() - began)
                     await said
             return {

@@ -172,11 +172,11 @@ class JetStreamBus:
     async def announce(self, subject: str) -> Callable[[], Awaitable[None]]:
         """Answer requests until the function that is given back is called."""
 
-        async def say_yes(request: Msg) -> None:
+        async def respond(request: Msg) -> None:
             await request.respond(b"")
 
         try:
-            subscription = await self.connection.client.subscribe(subject, cb=say_yes)
+            subscription = await self.connection.client.subscribe(subject, cb=respond)
             await self._flush()  # from now on, for every process that asks
         except (Error, TimeoutError) as error:
             raise Unavailable(f"not connected: {error}") from error

@@ -26,13 +26,13 @@ def changes(entries: Sequence[RouteEntry], weights: Mapping[str, int]) -> list[J
     if wrong := [f"{name}={weight}" for name, weight in weights.items() if not 0 <= weight <= WEIGHT_MAX]:
         raise Declined("Invalid", f"weights must be 0 to {WEIGHT_MAX}, got {', '.join(wrong)}")
     managed = [(entry, weights[entry.service]) for entry in entries if entry.service in weights]
-    if all(entry.stands_at(weight) for entry, weight in managed):
+    if all(entry.has_weight(weight) for entry, weight in managed):
         return []
     return [
         operation
         for entry, weight in managed
         # A quantity string that means the same goes as well: beside our numbers it fails v1alpha2's schema.
-        if not entry.stands_at(weight) or isinstance(entry.weight, str)
+        if not entry.has_weight(weight) or isinstance(entry.weight, str)
         for operation in _change(entry, weight)
     ]
 

@@ -18,7 +18,16 @@ from reactor.alerts.alert import Alert
 from reactor.alerts.alert_evidence import AlertEvidence
 from reactor.alerts.origins import Origin, Origins
 from reactor.alerts.polling import AlertsApi, ListedAlert, Poll, Polling
-from reactor.alerts.states import LISTED_AGAIN, SILENT, AlertOpinion, AlertOutcome, AlertState, began_anew, key_of, take
+from reactor.alerts.states import (
+    LISTED_AGAIN,
+    SILENT,
+    AlertOpinion,
+    AlertOutcome,
+    AlertState,
+    fires_again,
+    key_of,
+    take,
+)
 from reactor.alerts.store import AlertStore, Change
 from reactor.runtime.clock import Clock
 from reactor.runtime.log_throttle import LogThrottle
@@ -131,7 +140,7 @@ class Reconciler:
             state.status == "firing"
             and state.listed
             and (not found.active or asked_at - state.last_post_at < LISTED_AGAIN)
-            and not began_anew(state, found.alert, seen_at)
+            and not fires_again(state, found.alert, seen_at)
         )
         return None if known else _opened(found, state.opinion, origin, asked_at, seen_at)
 
@@ -184,7 +193,11 @@ def _opened(
             )
             return taken.model_copy(update={"listed": True})
         news: dict[str, object] = {} if state.listed else {"listed": True}
-        if seen_at and asked_at > state.last_post_at and began_anew(state, found.alert, max(seen_at, state.changed_at)):
+        if (
+            seen_at
+            and asked_at > state.last_post_at
+            and fires_again(state, found.alert, max(seen_at, state.changed_at))
+        ):
             news |= {"starts_at": found.alert.starts_at, "changed_at": asked_at, "last_post_at": asked_at}
         elif found.active and asked_at - state.last_post_at >= LISTED_AGAIN:
             news |= {"last_post_at": asked_at}

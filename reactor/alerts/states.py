@@ -145,7 +145,7 @@ def _ended(state: AlertState, alert: Alert, at: datetime, opinion: AlertOpinion,
 
 
 def _heartbeat(state: AlertState, alert: Alert, at: datetime) -> AlertState:
-    anew = state.status == "firing" and at > state.last_post_at and began_anew(state, alert, state.last_post_at)
+    anew = state.status == "firing" and at > state.last_post_at and fires_again(state, alert, state.last_post_at)
     if at < state.last_post_at + LATE and not anew:
         return state
     if state.status == "resolved":
@@ -160,7 +160,7 @@ def _heartbeat(state: AlertState, alert: Alert, at: datetime) -> AlertState:
     return state.model_copy(update=new)
 
 
-def began_anew(state: AlertState, alert: Alert, seen_at: datetime) -> bool:
+def fires_again(state: AlertState, alert: Alert, seen_at: datetime) -> bool:
     """True if a firing alert ended and began again after it was last seen, so that it did not fire without a break."""
     return _began_after(alert.starts_at, seen_at) and _began_after(alert.starts_at, state.starts_at)
 

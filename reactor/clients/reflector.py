@@ -6,8 +6,8 @@ A watch that broke is followed by a LIST: the server may have been restored mean
 that sends an object as it was before. After a relist, the difference to what was known is told as one batch, so that no
 rule decides on half of it.
 
-How a LIST is read in pages is in `paged_list.py`, how long is waited after a failure, and what is logged of it, in
-`watch_failures.py`.
+What is known of the objects is in `object_copy.py`, how a LIST is read in pages in `paged_list.py`, how long is waited
+after a failure, and what is logged of it, in `watch_failures.py`.
 
 `seen` says until when the server has proved that the copy is true, or that it cannot be believed now. A source dates
 what it repeats accordingly, and falls silent where nothing confirms it: silence is what makes a target Unknown. An
@@ -22,22 +22,19 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence, Set
 from datetime import datetime
-from itertools import islice
 from math import ceil, inf
-from typing import NamedTuple
 
 from reactor.clients.changes import (
-    ChangeType,
     ObjectChange,
     ObjectKey,
     ReadInterval,
-    is_earlier,
     key_of,
     parsed_event,
     version_of,
 )
 from reactor.clients.doubt import AGAIN_SECONDS, Doubt
 from reactor.clients.kubernetes_port import ApiUnavailable, JsonObject, NotFound
+from reactor.clients.object_copy import Listing, ObjectCopy, Project
 from reactor.clients.paged_list import items, pages
 from reactor.clients.read_alone import found_alone
 from reactor.clients.watch_failures import WatchFailures
@@ -65,23 +62,16 @@ namespaces would else open as many such watches at once, which are too short to 
 GRACE_SECONDS = 5.0  # between the end of one watch and the start of the next the copy is still believed
 log = logging.getLogger(__name__)
 
-Project = Callable[[JsonObject], JsonObject | Awaitable[JsonObject]]
 OnChanges = Callable[[Sequence[ObjectChange]], Awaitable[None]]
-
-
-class _Stored(NamedTuple):
-    version: str
-    object: JsonObject
 
 
 class Reflector:
     """One collection of one cluster: `run()` without end, `objects` to read, `on_changes` to be told.
 
     `on_changes` is awaited with the whole difference after each list (empty if there is none) and with one change for
-    each event. `project` makes an object small before it is kept; it must take any JSON object, and may take its time:
-    an awaitable is awaited. What either raises is a mistake of ours and ends `run`. `idle_seconds`: so long a silent
-    connection is believed, if less than usual. `not_found_max`: so many 404 in a row end `run` as well (NotServed):
-    another version may be served by now.
+    each event. `project`: as ObjectCopy has it. What either raises is a mistake of ours and ends `run`. `idle_seconds`:
+    so long a silent connection is believed, if less than usual. `not_found_max`: so many 404 in a row end `run` as well
+    (NotServed): another version may be served by now.
     """
 
     def __init__(
@@ -103,14 +93,11 @@ class Reflector:
         self._clock = clock
         self._on_changes = on_changes
         self._selector = {"labelSelector": label_selector} if label_selector else {}
-        self._project = project
         self._idle_seconds = min(idle_seconds, WATCH_SECONDS + SILENT_SECONDS)
         self._watch_seconds = max(min(WATCH_SECONDS, self._idle_seconds * 3 / 4), SHORTEST_SECONDS)
         self._relist_seconds = relist_seconds
         self._failures = WatchFailures(api.cluster, path, backoff, not_found_max)
-        self._stored: dict[ObjectKey, _Stored] = {}
-        self._pages_read: dict[bytes, tuple[ObjectKey, ...]] = {}
-        """The keys on each page of the last LIST, by the digest of the page, while nothing has changed since."""
+        self._copy = ObjectCopy(self._where, project)
         self._version: str | None = None  # None: list before anything else
         self._listed_at = 0.0
         self._heard_at: float | None = None  # last proof that the copy was true, on the event loop's clock
@@ -131,7 +118,7 @@ class Reflector:
     @property
     def objects(self) -> Mapping[ObjectKey, JsonObject]:
         """Objects that exist now, projected, by namespace and name."""
-        return {key: stored.object for key, stored in self._stored.items()}
+        return self._copy.objects
 
     @property
     def seen(self) -> datetime | None:
@@ -148,8 +135,7 @@ class Reflector:
 
     def believed(self, key: ObjectKey) -> JsonObject | None:
         """Give an object, projected; None where there is none, or where it cannot be believed now."""
-        stored = self._stored.get(key)
-        return stored.object if stored is not None and self.seen_of(key) is not None else None
+        return self._copy.get(key) if self.seen_of(key) is not None else None
 
     @property
     def doubted(self) -> Set[ObjectKey]:
@@ -164,7 +150,7 @@ class Reflector:
     @property
     def relist_seconds(self) -> float:
         """Seconds from a LIST until the next one is due."""
-        return self._relist_seconds + RELIST_SECONDS_EACH * len(self._stored)
+        return self._relist_seconds + RELIST_SECONDS_EACH * len(self._copy)
 
     def look_again(self, not_before: datetime) -> None:
         """Have the collection listed as soon as possible, by a LIST that begins at this moment or later.
@@ -221,7 +207,7 @@ class Reflector:
     @property
     def _may_list(self) -> bool:
         """True if the last LIST was so long ago that no more objects a second are read than for healing."""
-        return _now() - self._listed_at >= RELIST_SECONDS_EACH * len(self._stored)
+        return _now() - self._listed_at >= RELIST_SECONDS_EACH * len(self._copy)
 
     async def _watched(self, seconds: float) -> bool:
         """Follow one watch, asked for so long. Gives whether it ended by itself, and not because a look is wanted."""
@@ -251,55 +237,26 @@ class Reflector:
 
     async def _list(self) -> None:
         """Read everything, tell the difference to what was known."""
-        found: dict[ObjectKey, _Stored] = {}
-        changes: list[ObjectChange] = []
-        read: dict[bytes, tuple[ObjectKey, ...]] = {}
-        version, look = "", ReadInterval(self._clock.now(), self._clock.now())
+        listing, version, look = Listing(), "", ReadInterval(self._clock.now(), self._clock.now())
         async for page in pages(self._api, self._path, self._selector):
             if not version:
                 look = ReadInterval(look.began, self._clock.now())  # all pages show one state, that of the first
             version = page.version
-            if page.digest in self._pages_read:
-                read[page.digest] = self._pages_read[page.digest]
-                found |= {key: self._stored[key] for key in read[page.digest]}
-                continue
-            known = len(found)
-            for item in items(self._api, self._path, page):
-                await self._take(item, found, changes)
-            if page.digest:
-                read[page.digest] = tuple(islice(found, known, None))
+            if not self._copy.is_known(page.digest, listing):
+                await self._copy.take_page(page.digest, items(self._api, self._path, page), listing)
         if self._clock.standstill.ended_at > look.began:
             return  # how old this is, is not known: it is listed again at once
-        lacking = self._stored.keys() - found.keys()
+        lacking = self._copy.keys - listing.found.keys()
         present = await found_alone(self._api, self._path, self._selector.get("labelSelector"), lacking)
-        kept = self._doubt.listed(self._stored.keys(), found.keys(), _now(), present=present)
-        for key, stored in self._stored.items():
-            if key in kept:
-                found[key] = stored
-            elif key not in found:
-                changes.append(ObjectChange(ChangeType.DELETED, stored.object, unbroken=False))
-        self._stored, self._version, self._pages_read = found, version, read
-        self._listed_at, self._list_began, self._broken = _now(), look.began, False
+        kept = self._doubt.listed(self._copy.keys, listing.found.keys(), _now(), present=present)
+        changes = self._copy.take_list(listing, kept)
+        self._version, self._listed_at, self._list_began, self._broken = version, _now(), look.began, False
         self._proved(look)
         self._failures.listed()
         if self._not_before is not None and look.began >= self._not_before:
             self._not_before = None
         await self._tell(changes)
         self.synced.set()
-
-    async def _take(self, item: object, found: dict[ObjectKey, _Stored], changes: list[ObjectChange]) -> None:
-        key = key_of(item)
-        if key is None or not isinstance(item, dict):
-            self._skip(item)
-            return
-        known, version = self._stored.get(key), version_of(item)
-        if known is not None and known.version == version:
-            found[key] = known
-            return
-        found[key] = _Stored(version, await self._projected(item))
-        changes.append(
-            ObjectChange(ChangeType.MODIFIED if known else ChangeType.ADDED, found[key].object, unbroken=False)
-        )
 
     async def _watch(self, seconds: int) -> None:
         """Follow one watch to its end."""
@@ -314,7 +271,7 @@ class Reflector:
                     if self._outdated:
                         return
                     kind, found = parsed_event(self._where, line)
-                    self._must_be_newer(found)
+                    self._copy.must_be_newer(found)
                     self._proved()
                     self._telling = True
                     await self._event(kind, found)
@@ -328,43 +285,20 @@ class Reflector:
             finally:
                 self._opened_at, self._telling = None, False
 
-    def _must_be_newer(self, found: JsonObject) -> None:
-        """Raise ApiUnavailable where an event is of an earlier time than what is known of its object.
-
-        The server's cache lags behind, or it was restored: only a LIST tells, which follows.
-        """
-        key = key_of(found)
-        known = self._stored.get(key) if key is not None else None
-        if known is not None and is_earlier(version := version_of(found), known.version):
-            raise ApiUnavailable(f"{self._where}: {key} was sent as of version {version}, after {known.version}")
-
     def _seconds_to_watch(self, now: float) -> float:
         left = AGAIN_SECONDS if self._doubt.keys else self._listed_at + self.relist_seconds - now
         return max(min(self._watch_seconds, left), SHORTEST_SECONDS)
 
     async def _event(self, kind: str, found: JsonObject) -> None:
         version, key = version_of(found), key_of(found)
-        if kind != "BOOKMARK":
-            self._pages_read = {}
-        if kind != "BOOKMARK" and key is None:
-            self._skip(found)
         # Of what the last LIST lacks, it is not known what became of it before the watch that begins there.
         unbroken = key not in self._doubt.keys
         if key is not None:
             self._doubt.seen(key)
-        if kind == ChangeType.DELETED and key is not None:
-            known = self._stored.pop(key, None)
-            gone = known.object if known else await self._projected(found)
-            await self._tell([ObjectChange(ChangeType.DELETED, gone, unbroken=unbroken)])
-        elif kind in (ChangeType.ADDED, ChangeType.MODIFIED) and key is not None:
-            self._stored[key] = _Stored(version, await self._projected(found))
-            await self._tell([ObjectChange(ChangeType(kind), self._stored[key].object, unbroken=unbroken)])
+        if changes := await self._copy.take_event(kind, found, unbroken=unbroken):
+            await self._tell(changes)
         if version:
             self._version = version
-
-    async def _projected(self, found: JsonObject) -> JsonObject:
-        small = self._project(found)
-        return await small if isinstance(small, Awaitable) else small
 
     async def _tell(self, changes: Sequence[ObjectChange]) -> None:
         try:
@@ -372,9 +306,6 @@ class Reflector:
         except (Retryable, Terminal) as error:
             # Not an error of this API: taken for one, the change would be lost, and no log would say so.
             raise RuntimeError(f"{self._where}: a change could not be passed on: {error}") from error
-
-    def _skip(self, found: object) -> None:
-        log.warning("left out an object without a name", extra={"where": self._where, "object": repr(found)[:200]})
 
     @property
     def _where(self) -> str:

@@ -49,7 +49,7 @@ class RouteEntry:
     where: str = ""
     """Path as people write it: `spec.backends[0]`."""
 
-    def stands_at(self, wanted: int) -> bool:
+    def has_weight(self, wanted: int) -> bool:
         """True if nothing has to be written. An absent weight that means the wanted one stays absent."""
         if self.weight is None:
             return self.default == wanted

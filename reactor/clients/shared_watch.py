@@ -73,7 +73,7 @@ class _Reader:
         else:
             self._waiting.put_nowait(event.line)
 
-    def vouch(self, bookmark: _Event) -> None:
+    def confirm(self, bookmark: _Event) -> None:
         """Pass on that all is known up to this version, also where nothing has happened."""
         self.version = max(self.version, bookmark.version)
         self._waiting.put_nowait(bookmark.line)
@@ -151,7 +151,7 @@ class _Shared:
                 self._take(line)
                 read = read or bool(self._readers)
         for reader in [*self._readers]:
-            reader.vouch(self._bookmark())  # it goes on from here, however quiet its own namespace was
+            reader.confirm(self._bookmark())  # it goes on from here, however quiet its own namespace was
             if _now() - reader.began >= YOUNG_SECONDS:
                 self._readers.discard(reader)
                 reader.end(None)

@@ -152,9 +152,9 @@ class Partition:
         await self._publisher.chain.load(self._records.audited)
         await self._publisher.audit_owed(self.group_store, self._shared.clock.now(), self._position)
         if self._position and self._records.other_rules:
-            await self._fold_what_stands()
+            await self._fold_current_facts()
 
-    async def _fold_what_stands(self) -> None:
+    async def _fold_current_facts(self) -> None:
         """Our rules have groups, or targets, that those before us did not have: for them, all stored facts are news.
 
         The others have had it: what is not newer changes nothing.

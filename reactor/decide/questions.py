@@ -27,7 +27,8 @@ from rules.engine.subscriptions import RuleObject
 log = logging.getLogger(__name__)
 
 ANSWER_WITHIN = timedelta(seconds=4)
-"""Time within which an executor gets its answer. Without one it waits a little, and the action is asked for again."""
+"""Time within which an executor gets its answer on evidence that is no older than FRESH, and within FRESH more, on
+evidence twice as old. Without an answer it waits a little, and the action is asked for again."""
 AHEAD_MAX = timedelta(seconds=AHEAD_SECONDS_MAX)
 LOOK = 0.25
 """Seconds after which the sources are asked again. A decision for the action's group is looked at as it is made."""
@@ -90,27 +91,23 @@ class Questions:
         except ValidationError as error:
             log.warning("a question about an action cannot be read: %s", error.errors(include_url=False)[0]["msg"])
             return None
-        since = self._clock.now()
-        answer = await self._proven(asked, since, until=since + ANSWER_WITHIN)
-        if answer is not None and answer.wanted and self._clock.now() - since > FRESH:
-            # What was seen first is old by now: it is looked at once more.
-            now = self._clock.now()
-            answer = await self._proven(asked, now - FRESH, until=now + FRESH)
+        answer = await self._proven(asked)
         if answer is None:
             return None
         reply = WantedReply(wanted=bool(answer.wanted), detail=answer.detail, at=self._clock.now())
         return reply.model_dump_json(by_alias=True).encode()
 
-    async def _proven(self, asked: WantedRequest, since: datetime, *, until: datetime) -> Confirmation | None:
-        """Give a yes or a no on evidence from `since` or later; None: there was none by then."""
+    async def _proven(self, asked: WantedRequest) -> Confirmation | None:
+        """Give a yes or a no on evidence from after the question; None: there was none in time."""
+        asked_at = self._clock.now()
         with self._waiter(asked) as waiter:
             while True:
                 waiter.decided.clear()
                 now = self._clock.now()
-                answer = self._group_store().confirm(asked.rule, asked.object, asked.action, since, now)
+                answer = self._confirmed(asked, asked_at, now)
                 if answer.wanted is not None:
                     return answer
-                if now >= until:
+                if now >= asked_at + ANSWER_WITHIN + FRESH:
                     return None
                 await self._refresher.ask(answer.lacks)
                 try:
@@ -118,3 +115,13 @@ class Questions:
                         await waiter.decided.wait()
                 except TimeoutError:
                     continue
+
+    def _confirmed(self, asked: WantedRequest, asked_at: datetime, now: datetime) -> Confirmation:
+        """Give the answer on what is known now. What was seen first is no reason for a yes when it is old by now: on a
+        busy machine each look takes its time, and one of the later ones is as young as it has to be."""
+        store = self._group_store()
+        answer = store.confirm(asked.rule, asked.object, asked.action, asked_at, now)
+        if not answer.wanted or now - asked_at <= FRESH:
+            return answer
+        age = FRESH if now < asked_at + ANSWER_WITHIN else 2 * FRESH
+        return store.confirm(asked.rule, asked.object, asked.action, now - age, now)

@@ -70,8 +70,8 @@ class RuleFiles:
             asked = await self._wait()
             looks += 1
             seen = await FILES.run(partial(Snapshot.take, self._settings))
-            stands, self._seen = seen == self._seen, seen
-            changed = asked or (stands and seen != self._judged)
+            is_unchanged, self._seen = seen == self._seen, seen
+            changed = asked or (is_unchanged and seen != self._judged)
             if not changed and not self.rules.removed and looks % OTHERS_LOOKS:
                 continue
             try:

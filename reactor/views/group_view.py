@@ -20,15 +20,15 @@ RulesByName = Mapping[str, Rule]
 def entry(group: Group, rules: RulesByName, now: datetime) -> dict[str, Any]:
     """One group, for scripts. What cannot be known is null, what cannot apply too; times are RFC 3339."""
     rule = rules.get(group.rule)
-    stands = summary(group, rule)
+    summarized = summary(group, rule)
     weights = dict(standing_weights(group)) if route_of(group) is not None else None
     return {
         "rule": group.rule, "object": group.object, "mode": group.mode.value if group.mode is not None else None,
-        "state": stands.state.value, "since": _time(stands.since),
-        "secondsLeft": _left(stands.ends_at, now), "failedOver": is_failed_over(group, rule),
+        "state": summarized.state.value, "since": _time(summarized.since),
+        "secondsLeft": _left(summarized.ends_at, now), "failedOver": is_failed_over(group, rule),
         "weights": weights, "wantedWeights": _wanted(group, rule, now) if weights is not None else None,
         "hold": _hold(group), "pause": _pause(group), "actions": [entry.action.id for entry in group.outbox],
-        "detail": stands.detail,
+        "detail": summarized.detail,
         "targets": [
             {"target": name, "status": member.status.value, "since": _time(member.since), "healthy": member.settled}
             for name, member in group.members.items()

@@ -50,18 +50,18 @@ def state_of(group: Group, now: datetime) -> dict[str, Any]:
 
 def planned(rule: Rule | None, group: Group, command: TrafficCommand, now: datetime) -> str:
     """Say what a command would do to one route, as the rule would decide it now."""
-    stands = in_words(weights_of(group))
+    current = in_words(weights_of(group))
     if rule is None:
-        return f"{group.object}: {stands} → as the reactor's own rules say"
+        return f"{group.object}: {current} → as the reactor's own rules say"
     decision = decide(rule, group, [command], now)
     state = failover_of(decision.group)
     if state.refused is not None:
-        return f"{group.object}: {stands}, {REFUSED}: {state.refused.detail}"
+        return f"{group.object}: {current}, {REFUSED}: {state.refused.detail}"
     wanted = next((in_words(one.weights) for one in decision.actions if isinstance(one, SetWeights)), None)
     if wanted is None and state.override is not None and state.override.weights is not None:
         wanted = in_words(state.override.weights)
     asks = f"; {decision.group.held.reason}" if wanted is None and decision.group.held is not None else ""
-    return f"{group.object}: {stands} → {wanted or 'nothing changes'}{asks}"
+    return f"{group.object}: {current} → {wanted or 'nothing changes'}{asks}"
 
 
 def followed(group: Group, at: datetime) -> str | None:

@@ -114,14 +114,14 @@ class RuleKind(Generic[R, S]):
     emits: Callable[[R, Group[S], Group[S], Sequence[Fact], datetime], tuple[Fact, ...]]
     """(rule, before, after, facts, now): what other groups get of this step. What is lost is said again, so it
     has to be repeated from time to time where that matters."""
-    stands: Callable[[R, str], bool]
+    is_in_force: Callable[[R, str], bool]
     """(rule, cluster): whether what it has said of this cluster still counts."""
     asked: Callable[[R, Group[S], datetime], tuple[Group[S], Missing]]
     """(rule, group, since): its judgement is wanted by looks from then or later. Gives the looks that are missing."""
     takes: Callable[[R], tuple[str, tuple[str, ...]] | None]
-    """(rule): targets, as a pattern, and signals of which it makes something that other rules go by."""
-    passes_over: Callable[[R], bool]
-    """(rule): whether what such rules take is no word to it."""
+    """(rule): targets, as a pattern, and signals of which it makes something that other rules use in their place."""
+    skips_taken: Callable[[R], bool]
+    """(rule): whether it ignores the signals that such rules take."""
     shared_object: str | None
     """The object of the group whose state all others of the rule are given as `shared_group`; it is decided first."""
     dependents: Callable[[R, Group[S], Group[S], Iterable[Group[S]]], Iterable[Group[S]]]

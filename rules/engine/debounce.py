@@ -17,7 +17,7 @@ from rules.core.reader import ALWAYS, Reader
 from rules.core.values import replace
 from rules.engine.deadlines import Outlook, deadline, forgotten_at, of_members, runs_out, window_end
 from rules.engine.signals import begun, bridged, combined, is_bad, joined, unknown_from
-from rules.engine.unbroken import begun_anew, extended, followed, is_broken, window_length
+from rules.engine.unbroken import extended, followed, is_broken, restarted, window_length
 from rules.rulefile.model import Rule
 
 
@@ -69,7 +69,7 @@ def heard(member: Member, name: str, signal: Signal, rule: Rule, reader: Reader 
         signals = {key: _silent_from(one, at) for key, one in signals.items()}
     member = replace(member, signals=signals)
     if broken and last is not None and not bridged(member, rule, last, signal):
-        member = begun_anew(member, rule, signal)
+        member = restarted(member, rule, signal)
     elif dated and signal.status is Health.UNHEALTHY:
         member = extended(member, rule, signal)
     return followed(_looked_at(member, rule, at, said=True), before, rule, at)

@@ -29,7 +29,7 @@ from rules.engine.notifications import notify
 from rules.engine.observe import NON_FAILURES, observe_all
 from rules.engine.outbox import enqueue
 from rules.engine.pauses import ended as pause_ended
-from rules.limits.approvals import asked_anew
+from rules.limits.approvals import is_asked_again
 from rules.rulefile.guards import FileGuard
 from rules.rulefile.model import STEPS_MAX, Rule
 
@@ -105,7 +105,7 @@ def decide(
         lacks = tuple(sorted({*lacks, *missing}))
         desired = updated(desired, requeue_at=first_of(desired.requeue_at, requeue_at(lacks, now)))
     held = _holding(group, desired, now)
-    if held is not None and held.reason == Held.AWAITING_APPROVAL and asked_anew(before, group):
+    if held is not None and held.reason == Held.AWAITING_APPROVAL and is_asked_again(before, group):
         held = replace(held, since=now)  # what is shown is what is approved: another desired state is another hold
         begins: Holding | None = held
     else:

@@ -315,7 +315,7 @@ class GroupStore:
                 key = (fact.rule, kind_of(rule).owner(rule, fact.object))
                 if key in self._groups:
                     yield key
-            case Statement() if not self._routing.stands(fact.rule, fact.cluster):
+            case Statement() if not self._routing.is_in_force(fact.rule, fact.cluster):
                 return  # of a rule that is no more, or at rest: nothing of it is left behind
             case Command() if self._routing.everywhere(fact):
                 yield from list(self._of_rule.get(fact.rule, ()))

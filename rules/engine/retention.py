@@ -25,7 +25,7 @@ def mended(routing: Routing, shared: Group, others: Iterable[Group]) -> list[Gro
     The shared group without what it said, and the groups that used that, to be decided again at once.
     """
     rule = routing.rules[shared.rule]
-    without = kind_of(rule).forget(rule, shared, routing.stands)
+    without = kind_of(rule).forget(rule, shared, routing.is_in_force)
     if without is shared:
         return []
     dependents = kind_of(rule).dependents(rule, shared, without, others)

@@ -145,7 +145,7 @@ class Routing:
             names = (*names, *sorted(found | (there & self._by_label)))
         for name in names:
             rule = self.rules[name]
-            if not self.is_passed_over(rule, fact):
+            if not self.is_skipped(rule, fact):
                 yield rule, kind_of(rule).objects(rule, fact)
 
     def _found(self, fact: Fact, find: Callable[[Path], Iterable[tuple[str, ScopeOf | None]]]) -> Iterator[Address]:
@@ -154,26 +154,26 @@ class Routing:
             if scope is not None:
                 if (found := scope(path)) is not None:
                     yield name, found
-            elif not self.is_passed_over(rule := self.rules[name], fact):
+            elif not self.is_skipped(rule := self.rules[name], fact):
                 for object_ in kind_of(rule).objects(rule, fact):
                     yield name, scope_of(rule, object_)
 
-    def is_passed_over(self, rule: Rule, fact: Fact) -> bool:
+    def is_skipped(self, rule: Rule, fact: Fact) -> bool:
         """True if the rule ignores the fact because another rule makes observations from it: `is_taken`."""
         return isinstance(fact, Observation) and self.is_taken(rule, fact.target, fact.signal)
 
     def is_taken(self, rule: Rule, target: str, signal: str) -> bool:
         """True if another rule consumes this signal of the target and publishes an observation that this rule uses in
         its place."""
-        if not kind_of(rule).passes_over(rule):
+        if not kind_of(rule).skips_taken(rule):
             return False
         found = self._taken(tuple(target.split("/")))
         return any(signal in signals and matches(match, target) for match, signals in found)
 
-    def stands(self, name: str, cluster: str) -> bool:
+    def is_in_force(self, name: str, cluster: str) -> bool:
         """True if an earlier statement of the rule `name` about a cluster is still valid under the current rules."""
         rule = self.rules.get(name)
-        return rule is not None and kind_of(rule).stands(rule, cluster)
+        return rule is not None and kind_of(rule).is_in_force(rule, cluster)
 
     def _address(self, name: str, object_: str) -> Address:
         rule = self.rules[name]

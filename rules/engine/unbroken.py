@@ -39,7 +39,7 @@ def is_broken(member: Member, last: Signal, new: Signal) -> bool:
     return new.since is not None and before is asked and not goes_on(last, new)
 
 
-def begun_anew(member: Member, rule: Rule, signal: Signal) -> Member:
+def restarted(member: Member, rule: Rule, signal: Signal) -> Member:
     """No look shows that the status lasted: what was measured of it begins again with this stretch of the signal."""
     same = is_bad(rule, signal.status) is is_bad(rule, member.status)
     waits = member.window is not None and member.window.waiting_since is not None

@@ -61,7 +61,7 @@ def approval(
     return group, (Held.AWAITING_APPROVAL, f"{in_short(acts)}; until {until.isoformat()}"), until
 
 
-def asked_anew(before: Group, after: Group) -> bool:
+def is_asked_again(before: Group, after: Group) -> bool:
     """True if the group asks a person for another plan than before: it has to be shown again, and an earlier approval
     does not count for it."""
     asked, asks = (group.grants.request if group.grants is not None else None for group in (before, after))

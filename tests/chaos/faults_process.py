@@ -77,7 +77,7 @@ async def pause(leases: int, world: World, random: Random) -> None:
         member.signal(signal.SIGCONT)
 
 
-async def pause_everybody(world: World, random: Random) -> None:
+async def pause_all(world: World, random: Random) -> None:
     """The machine sleeps: every reactor is stopped at once, over a lease."""
     await asyncio.sleep(random.uniform(1, 5))
     async with world.trouble(recovery=TAKEN_OVER):
@@ -125,6 +125,6 @@ FAULTS = (
     *(_kill(f"kill:{name}", [name], in_ci=False) for name in NAMES),
     Fault("kill:any", kill_any),
     *(Fault(f"pause:{leases}-leases", partial(pause, leases), seconds=9 + leases * LEASE) for leases in (1, 2, 5)),
-    Fault("pause:everybody", pause_everybody),
+    Fault("pause:everybody", pause_all),
     Fault("rolling-restart", rolling_restart, seconds=18),
 )  # fmt: skip

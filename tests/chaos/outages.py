@@ -238,7 +238,7 @@ FAULTS = (
     ),
     outage("outage:suspended", suspended, LOOKED_AT),
     Outage(
-        "outage:frozen", frozen, seconds=50.0, scale=1.0, length=(14.0, 20.0), routes=patterns.in_hands, in_ci=False
+        "outage:frozen", frozen, seconds=50.0, scale=1.0, length=(14.0, 20.0), routes=patterns.in_flight, in_ci=False
     ),
     _alerts("outage:prometheus-killed", partial(prometheus_killed, False), SEEN_BY_PROMETHEUS),
     _alerts("outage:prometheus-wiped", partial(prometheus_killed, True), SEEN_BY_PROMETHEUS, in_ci=False),

@@ -146,7 +146,7 @@ def _with_a_third(plan: Plan, strike: Span, random: Random) -> Plan:
     return replace(plan, others=((first,), ()), pattern=f"{plan.pattern}, second falls")
 
 
-def in_hands(fault: str, seed: int, strike: Span, count: int, sources: Sequence[Source]) -> list[Plan]:
+def in_flight(fault: str, seed: int, strike: Span, count: int, sources: Sequence[Source]) -> list[Plan]:
     """Windows that end just before a process is frozen; half of the primaries recover soon after, half never."""
     out = []
     for number in range(count):

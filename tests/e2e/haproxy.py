@@ -201,7 +201,7 @@ async def site() -> AsyncIterator[Site]:
             await runner.cleanup()
 
 
-async def stand(haproxy: HAProxy, weights: Mapping[str, int], what: str) -> None:
+async def until_weights(haproxy: HAProxy, weights: Mapping[str, int], what: str) -> None:
     """Wait until these are the current weights."""
 
     async def so() -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.haproxy import HAProxy, Site, Tap, site, stand, tapped
+from tests.e2e.haproxy import HAProxy, Site, Tap, site, tapped, until_weights
 from tests.e2e.service import Service
 from tests.e2e.waiting import until, until_told
 
@@ -52,7 +52,7 @@ class Edge:
 
     async def moved(self, weights: dict[str, int], what: str) -> None:
         """Wait until these are the current weights, and no more writes are under way."""
-        await stand(self.haproxy, weights, what)
+        await until_weights(self.haproxy, weights, what)
 
 
 @pytest.fixture

@@ -33,7 +33,7 @@ async def checkout(service: Service) -> Member | None:
     return next((group.members.get("service/east/shop/checkout") for group in await service.groups()), None)
 
 
-async def nobody_knows(service: Service) -> None:
+async def until_unknown(service: Service) -> None:
     async def unknown() -> bool:
         member = await checkout(service)
         return member is not None and member.status is Health.UNKNOWN
@@ -58,7 +58,7 @@ async def test_a_query_moves_traffic_and_a_dead_prometheus_moves_nothing(
 
             await prometheus.kill()
             exporter.up["checkout"] = True  # it has recovered, and no request shows it
-            await nobody_knows(service)
+            await until_unknown(service)
             assert shop.moves("checkout") == ["away"]
 
             exporter.up["checkout"] = False
@@ -87,7 +87,7 @@ async def test_a_window_waits_while_prometheus_is_away(shop: Shop, reactor: Make
 
             await until_told(window, "the window of the dead service is open")
             await prometheus.kill()
-            await nobody_knows(service)
+            await until_unknown(service)
             # Long enough for the window to run out, had it not been told to wait. Nothing to await: nothing happens.
             await asyncio.sleep(TOLERATION)
             assert shop.moves("checkout") == []

@@ -11,7 +11,7 @@ from tests.e2e.conftest import MakeReactor
 from tests.e2e.rulefiles import document
 from tests.e2e.shop import MANAGER, Shop
 from tests.e2e.waiting import until
-from tests.integration.actions.test_route_kinds import stands
+from tests.integration.actions.test_route_kinds import weights_now
 from tests.unit.actions.route_samples import NAMES, SAMPLES, Sample
 
 ROUTE_KINDS = {
@@ -86,8 +86,8 @@ async def test_a_reactor_that_dies_in_mid_move_again_and_again_moves_every_kind_
         shop.east.create(sample.object([sample.whole, 0]))
     text = document(rules="".join(rule(sample, sample.name.lower()) for sample in ONE_OF_EACH))
 
-    def stand() -> list[dict[str, int]]:
-        return [stands(sample, shop.east) for sample in ONE_OF_EACH]
+    def current() -> list[dict[str, int]]:
+        return [weights_now(sample, shop.east) for sample in ONE_OF_EACH]
 
     away = [{"p": 0, "s": sample.whole} | sample.others for sample in ONE_OF_EACH]
     home = [{"p": sample.whole, "s": 0} | sample.others for sample in ONE_OF_EACH]
@@ -99,9 +99,9 @@ async def test_a_reactor_that_dies_in_mid_move_again_and_again_moves_every_kind_
             await until(lambda: not service.running, f"it has died at {service.failpoint}")
             service.failpoint = failpoint
             await service.start()
-        await until(lambda: stand() == away, "all traffic has left")
+        await until(lambda: current() == away, "all traffic has left")
         shop.endpoints("p", ready=2)
-        await until(lambda: stand() == home, "all traffic is back")
+        await until(lambda: current() == home, "all traffic is back")
     for sample in ONE_OF_EACH:
         assert len(shop.emulator.writes.effective(sample.described.plural, manager=MANAGER)) == 2, sample.name
 

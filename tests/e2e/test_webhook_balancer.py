@@ -50,7 +50,7 @@ def reactor(served: Site, server: Server, folder: Path, failpoint: str = "") -> 
     return Service(folder / "reactor", rules=rules, settings={"loadBalancers": {"psp": own}}, failpoint=failpoint)
 
 
-async def stands(server: Server, weights: dict[str, int]) -> int:
+async def until_weights(server: Server, weights: dict[str, int]) -> int:
     """Wait until these are the current weights, and give how often they have been changed."""
     client = server.client()
 
@@ -59,7 +59,7 @@ async def stands(server: Server, weights: dict[str, int]) -> int:
             return (await client.read()).by_name == weights
         return False
 
-    await until_told(so, f"{weights} stands")
+    await until_told(so, f"{weights} is in force")
     version = int((await client.read()).version)
     await client.close()
     return version - 1
@@ -78,9 +78,9 @@ async def test_a_reactor_that_dies_in_mid_move_ends_it_after_its_start_and_write
         await until(lambda: not service.running, f"it has died at {point}")
         service.failpoint = ""
         await service.start()
-        await stands(server, AWAY)
+        await until_weights(server, AWAY)
         served.bad.clear()
-        assert await stands(server, HOME) == 2
+        assert await until_weights(server, HOME) == 2
 
 
 async def test_what_the_other_side_has_forgotten_is_put_back_and_commands_work(
@@ -89,20 +89,20 @@ async def test_what_the_other_side_has_forgotten_is_put_back_and_commands_work(
     async with reactor(served, server, tmp_path) as service:
         await service.settled(1)
         served.bad.add("here")
-        await stands(server, AWAY)
+        await until_weights(server, AWAY)
         await server.kill()
         await server.start()
-        assert await stands(server, AWAY) == 1
+        assert await until_weights(server, AWAY) == 1
 
         async def listed() -> bool:
             words = await service.printed("traffic", "list")
             return OBJECT in words and "blue=0 green=1" in words
 
-        await until_told(listed, "it is listed as it stands")
+        await until_told(listed, "it is listed with its weights")
         assert "PrimaryUnhealthy" in await service.printed("explain", f"psp/{OBJECT}/1")
         assert [row["rule"] for row in await service.status() if row.get("object") == OBJECT] == ["psp"]
         served.bad.clear()
-        await stands(server, HOME)
+        await until_weights(server, HOME)
         words = ("--for", "1h", "--comment", "CHG-1", "--by", "ann", "--yes")
         assert "followed, until" in await service.printed("traffic", "failover", "psp", *words)
-        await stands(server, AWAY)
+        await until_weights(server, AWAY)

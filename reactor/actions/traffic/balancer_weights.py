@@ -79,7 +79,7 @@ async def _try_writing(
     async for attempt in attempts():
         with attempt:
             seen = await balancer.read()
-            if stands(seen, action):
+            if is_as_asked(seen, action):
                 # A write without an answer has taken effect: no other writer writes just this, just now.
                 return _Written(unanswered, seen) if unanswered is not None else None
             try:
@@ -90,7 +90,7 @@ async def _try_writing(
             if after is None:
                 unanswered = seen  # until it is read back
                 return await _read_back(balancer, seen, action, clock, context)
-            if not stands(after, action):
+            if not is_as_asked(after, action):
                 raise NotAsAsked(f"{action.object}: the write was accepted, and then it was {_text(after)}")
             return _Written(seen, after)
     raise AssertionError("stamina ends with an answer or an error")
@@ -104,7 +104,7 @@ async def _read_back(
     for once_more in (True, False):
         await clock.sleep(READ_BACK_SECONDS)
         after = await balancer.read()
-        if stands(after, action):
+        if is_as_asked(after, action):
             return _Written(before, after, others)
         if once_more:
             others = _text(after)
@@ -120,7 +120,7 @@ async def _write(
     return await context.write(action.object, lambda: balancer.write(seen, change))
 
 
-def stands(seen: Weights, action: SetWeights) -> bool:
+def is_as_asked(seen: Weights, action: SetWeights) -> bool:
     """True if the weights are as asked. Raises Declined: BackendMissing, AllZero."""
     if missing := sorted(set(action.weights) - set(seen.by_name)):
         have = ", ".join(seen.by_name) or "none"

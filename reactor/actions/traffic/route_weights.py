@@ -74,15 +74,15 @@ async def carry_out(
 
 def _plan(kind: RouteFormat, obj: JsonObject, action: SetWeights) -> list[JsonObject] | None:
     """Give the difference, unless it is not for this action to write it. Raises Declined."""
-    stands, asked = stamp_on(obj), stamp_of(action)
-    if stands is not None and stands.overrules(asked):
+    current, asked = stamp_on(obj), stamp_of(action)
+    if current is not None and current.overrules(asked):
         raise Declined(
             "Stale",
-            f"{action.route.object} follows generation {stands.generation} of epoch {stands.epoch}, "
+            f"{action.route.object} follows generation {current.generation} of epoch {current.epoch}, "
             f"this is generation {asked.generation} of epoch {asked.epoch}",
         )
     operations = difference(kind, obj, action)
-    if operations is not None and stands is not None and stands.is_same_decision(asked):
+    if operations is not None and current is not None and current.is_same_decision(asked):
         # A late repeat would undo what a person has done since. The decider sees the drift, and decides again.
         raise Declined("AlreadyDone", f"{action.route.object} was set by this decision, and has been changed since")
     return operations

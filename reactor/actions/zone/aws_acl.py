@@ -13,7 +13,7 @@ from typing import Any
 
 from reactor.actions.outcomes import Declined, NotAsAsked
 from reactor.actions.zone.acl_world import AclWorld, Link, look, note, tags
-from reactor.actions.zone.isolation_context import IsolationContext, Stands
+from reactor.actions.zone.isolation_context import IsolationContext, StepResult
 from reactor.actions.zone.zone_marks import ORIGINAL_ACL
 from reactor.clients.aws import Ec2
 from reactor.clients.kubernetes_port import Conflict, NotFound
@@ -22,7 +22,7 @@ TAG_VALUE_MAX = 256  # EC2; moto takes longer ones, so we check it ourselves
 TOKEN_CHARACTERS = 64  # EC2's limit for a ClientToken
 
 
-async def cut(isolation: IsolationContext) -> Stands:
+async def cut(isolation: IsolationContext) -> StepResult:
     """Put every subnet of the zone behind the deny ACL. Raises Declined, NotAsAsked and what EC2 raises."""
     ec2, world = await _to_cut(isolation)
     if others := sorted({link.acl for link in world.subnets if world.is_anothers(link.acl)}):
@@ -34,10 +34,10 @@ async def cut(isolation: IsolationContext) -> Stands:
     for link in open_:
         await _save(ec2, isolation, link)
         await ec2.write("replace_network_acl_association", AssociationId=link.association, NetworkAclId=deny)
-    return Stands(wrote, (await verify(isolation)).detail)
+    return StepResult(wrote, (await verify(isolation)).detail)
 
 
-async def verify(isolation: IsolationContext) -> Stands:
+async def verify(isolation: IsolationContext) -> StepResult:
     """Say that the zone's subnets are cut. Raises NotAsAsked where one is not, or something may pass, and Declined."""
     _, world = await _to_cut(isolation)
     if open_ := [link.subnet for link in world.subnets if link.acl not in world.deny]:
@@ -45,10 +45,12 @@ async def verify(isolation: IsolationContext) -> Stands:
     if leaky := [acl for acl in world.deny if world.allows(acl)]:
         raise NotAsAsked(f"{', '.join(leaky)} has entries that allow traffic, which we did not write")
     acls = ", ".join(world.deny)
-    return Stands(wrote=False, detail=f"{len(world.subnets)} subnets of {isolation.zone} are behind {acls or 'no ACL'}")
+    return StepResult(
+        wrote=False, detail=f"{len(world.subnets)} subnets of {isolation.zone} are behind {acls or 'no ACL'}"
+    )
 
 
-async def restore(isolation: IsolationContext) -> Stands:
+async def restore(isolation: IsolationContext) -> StepResult:
     """Give every subnet its own ACL back, then delete ours. Raises what EC2 raises; repeating it is safe."""
     ec2, world = await _look(isolation)
     wrote = False
@@ -72,7 +74,7 @@ async def restore(isolation: IsolationContext) -> Stands:
     for acl in world.deny:
         await _delete(ec2, acl)
         wrote = True
-    return Stands(wrote, "; ".join(words) or f"{len(world.ours)} subnets of {isolation.zone} given back")
+    return StepResult(wrote, "; ".join(words) or f"{len(world.ours)} subnets of {isolation.zone} given back")
 
 
 async def _to_cut(isolation: IsolationContext) -> tuple[Ec2, AclWorld]:

@@ -27,7 +27,7 @@ from reactor.actions.zone.isolation_context import (
     InProgress,
     IsolationContext,
     Maintained,
-    Stands,
+    StepResult,
     ZoneWorld,
     guarded,
 )
@@ -39,11 +39,11 @@ from reactor.runtime.errors import ReactorError, SettingsError
 
 _log = logging.getLogger(__name__)
 
-TakeStep = Callable[[KubeApi, IsolationContext], Awaitable[Stands]]
+TakeStep = Callable[[KubeApi, IsolationContext], Awaitable[StepResult]]
 
 
-async def _nothing(_: KubeApi, isolation: IsolationContext) -> Stands:
-    return Stands(wrote=False, detail=f"{isolation.action.step} leaves nothing to undo")
+async def _nothing(_: KubeApi, isolation: IsolationContext) -> StepResult:
+    return StepResult(wrote=False, detail=f"{isolation.action.step} leaves nothing to undo")
 
 
 STEPS: Mapping[tuple[str, bool], TakeStep] = {
@@ -65,7 +65,7 @@ async def carry_out(
     about = {"rule": action.rule, "object": action.object, "action": action.id}
     try:
         async with asyncio.timeout(CALL_SECONDS + WRITE_SECONDS):
-            stands = await _step(action, guarded(world, context), clock)
+            result = await _step(action, guarded(world, context), clock)
     except OutOfTime as error:
         return failed(action.id, clock, InProgress(f"{action.step} goes on with the next call; {error}"))
     except TimeoutError:
@@ -77,11 +77,11 @@ async def carry_out(
         level = logging.INFO if isinstance(error, InProgress | Maintained) else logging.WARNING
         _log.log(level, "%s: %s", action.step, error, extra={**about, "reason": outcome.reason})
         return outcome
-    _log.info("%s%s: %s", action.step, " undone" if action.undo else "", stands.detail, extra=about)
-    return done(action.id, clock, wrote=stands.wrote, detail=stands.detail)
+    _log.info("%s%s: %s", action.step, " undone" if action.undo else "", result.detail, extra=about)
+    return done(action.id, clock, wrote=result.wrote, detail=result.detail)
 
 
-async def _step(action: ZoneStep, world: ZoneWorld, clock: Clock) -> Stands:
+async def _step(action: ZoneStep, world: ZoneWorld, clock: Clock) -> StepResult:
     if action.mode is not Mode.ENFORCE:
         raise Declined("DryRun", f"mode {action.mode}: decided and recorded, not carried out")
     try:
@@ -95,9 +95,9 @@ async def _step(action: ZoneStep, world: ZoneWorld, clock: Clock) -> Stands:
     if key not in STEPS:
         raise Declined("Invalid", f"there is no step {action.step}")
     if action.carrier == "Gardener":
-        stands = await gardener.STEPS[key](isolation)
+        result = await gardener.STEPS[key](isolation)
     else:
-        stands = await STEPS[key](await world.clusters(action.cluster), isolation)
+        result = await STEPS[key](await world.clusters(action.cluster), isolation)
     if isolation.standing and key == ("Verify", False):
-        raise Maintained(stands.detail)
-    return stands
+        raise Maintained(result.detail)
+    return result

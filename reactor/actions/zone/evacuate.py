@@ -15,14 +15,14 @@ from reactor.actions.zone import zone_nodes
 from reactor.actions.zone.evacuation_order import hangs, is_leaving, must_leave, name_of, next_to_leave, uid_of
 from reactor.actions.zone.evictions import EvictionResult, delete, evict
 from reactor.actions.zone.force import delete_from, give_away
-from reactor.actions.zone.isolation_context import CALL_SECONDS, InProgress, IsolationContext, Stands
+from reactor.actions.zone.isolation_context import CALL_SECONDS, InProgress, IsolationContext, StepResult
 from reactor.clients.kubernetes_port import JsonObject, KubeApi
 
 LOOK_SECONDS = 1.0
 _NAMED_MAX = 5  # names in one sentence for people
 
 
-async def evacuate(api: KubeApi, isolation: IsolationContext) -> Stands:
+async def evacuate(api: KubeApi, isolation: IsolationContext) -> StepResult:
     """Empty the zone's nodes. Raises InProgress with numbers and with what is in the way.
 
     404 is done; 429 is asked again with the next call, some 11 s later (machine-controller-manager takes 20 s, the
@@ -34,7 +34,7 @@ async def evacuate(api: KubeApi, isolation: IsolationContext) -> Stands:
         zone = await zone_nodes.in_zone(api, isolation)
         pods = await pods_on(api, zone)
         if not pods:
-            return Stands(bool(answers), f"no pod that can move is left on {len(zone)} nodes of {isolation.zone}")
+            return StepResult(bool(answers), f"no pod that can move is left on {len(zone)} nodes of {isolation.zone}")
         answers |= await _ask(api, isolation, zone, pods, answers)
         await give_away(api, isolation, zone, pods)
         if isolation.clock.monotonic() + LOOK_SECONDS >= ends:

@@ -15,17 +15,17 @@ from bus.messages import iso
 from reactor.actions.annotations import notes_of
 from reactor.actions.zone import zone_nodes
 from reactor.actions.zone.holds import FENCE, NodeHold
-from reactor.actions.zone.isolation_context import InProgress, IsolationContext, Stands
+from reactor.actions.zone.isolation_context import InProgress, IsolationContext, StepResult
 from reactor.actions.zone.zone_marks import RELEASED
 from reactor.clients.kubernetes_port import JsonObject, KubeApi
 
 
-async def fence(api: KubeApi, isolation: IsolationContext) -> Stands:
+async def fence(api: KubeApi, isolation: IsolationContext) -> StepResult:
     """Taint and cordon every node of the zone. Raises Declined (ZoneNotFound, ZoneMismatch, ChangeRefused)."""
     return await take(api, isolation, FENCE)
 
 
-async def unfence(api: KubeApi, isolation: IsolationContext) -> Stands:
+async def unfence(api: KubeApi, isolation: IsolationContext) -> StepResult:
     """Let the zone's nodes go: one, a wait, a share of all, a wait, the rest. Raises InProgress in between.
 
     What was let go is counted on the nodes themselves, so that a crash neither starts over nor skips a wait.
@@ -39,10 +39,10 @@ async def unfence(api: KubeApi, isolation: IsolationContext) -> Stands:
     await zone_nodes.each(
         noted, lambda node: zone_nodes.change(api, node, lambda obj: zone_nodes.drop_note(obj, RELEASED) or None)
     )
-    return Stands(bool(noted), f"none of {len(zone)} nodes of {isolation.zone} is fenced by us")
+    return StepResult(bool(noted), f"none of {len(zone)} nodes of {isolation.zone} is fenced by us")
 
 
-async def take(api: KubeApi, isolation: IsolationContext, hold: NodeHold) -> Stands:
+async def take(api: KubeApi, isolation: IsolationContext, hold: NodeHold) -> StepResult:
     """Put the hold on every node of the zone."""
     zone = await zone_nodes.in_zone(api, isolation)
     if not zone and isolation.action.step == "Fence" and not isolation.standing:
@@ -54,15 +54,15 @@ async def take(api: KubeApi, isolation: IsolationContext, hold: NodeHold) -> Sta
     wrote = await zone_nodes.each(
         open_, lambda node: zone_nodes.change(api, node, lambda obj: hold.take(obj, isolation.mark))
     )
-    return Stands(any(wrote), f"{len(zone)} of {len(zone)} nodes of {isolation.zone} are {hold.word}")
+    return StepResult(any(wrote), f"{len(zone)} of {len(zone)} nodes of {isolation.zone} are {hold.word}")
 
 
-async def give(api: KubeApi, isolation: IsolationContext, hold: NodeHold) -> Stands:
+async def give(api: KubeApi, isolation: IsolationContext, hold: NodeHold) -> StepResult:
     """Take back what we did, from all nodes of the zone at once."""
     zone = await zone_nodes.in_zone(api, isolation)
     held = [node for node in zone if hold.give(node) is not None]
     await zone_nodes.each(held, lambda node: zone_nodes.change(api, node, hold.give))
-    return Stands(bool(held), f"none of {len(zone)} nodes of {isolation.zone} is {hold.word} by us")
+    return StepResult(bool(held), f"none of {len(zone)} nodes of {isolation.zone} is {hold.word} by us")
 
 
 async def _let_some_go(

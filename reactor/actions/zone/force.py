@@ -16,7 +16,7 @@ from reactor.actions.outcomes import Declined, NotAsAsked
 from reactor.actions.zone import aws_acl, fence, zone_nodes
 from reactor.actions.zone.evacuation_order import is_leaving
 from reactor.actions.zone.holds import OUT
-from reactor.actions.zone.isolation_context import IsolationContext, Stands
+from reactor.actions.zone.isolation_context import IsolationContext, StepResult
 from reactor.clients.kubernetes_port import JsonObject, KubeApi
 from rules.kinds.zone.plan import DARK, drain_mode
 
@@ -47,7 +47,7 @@ async def give_away(
         await zone_nodes.each(off, lambda node: zone_nodes.change(api, node, lambda obj: OUT.take(obj, isolation.mark)))
 
 
-async def take_back(api: KubeApi, isolation: IsolationContext) -> Stands:
+async def take_back(api: KubeApi, isolation: IsolationContext) -> StepResult:
     """Undo: the zone's nodes are in service again. Pods are never moved back."""
     return await fence.give(api, isolation, OUT)
 

@@ -15,40 +15,40 @@ from reactor.actions.annotations import notes_of
 from reactor.actions.conditional_write import ConditionalChange, Plan, conditional_write_object
 from reactor.actions.outcomes import Declined, NotAsAsked
 from reactor.actions.zone import shift_traffic, shoot, subnet_isolation
-from reactor.actions.zone.isolation_context import InProgress, IsolationContext, Stands
+from reactor.actions.zone.isolation_context import InProgress, IsolationContext, StepResult
 from reactor.actions.zone.step_settings import Reference
 from reactor.actions.zone.zone_marks import GARDENER_OPERATION, SHOOT_ISOLATED
 from reactor.actions.zone.zone_nodes import drop, put_note
 from reactor.clients.kubernetes_port import JsonObject, KubeApi, NotFound
 from rules.kinds.zone.plan import ANNOTATION_REMOVED
 
-TakeGardenStep = Callable[[IsolationContext], Awaitable[Stands]]
+TakeGardenStep = Callable[[IsolationContext], Awaitable[StepResult]]
 
 
-async def ask(isolation: IsolationContext) -> Stands:
+async def ask(isolation: IsolationContext) -> StepResult:
     """Fence: ask for the isolation, on the Shoot and, with a seed, on its Worker."""
     wrote = await _on_shoot(isolation, lambda obj: shoot.asking(obj, isolation.mark))
     if isolation.settings.seed is not None:
         wrote = await _on_worker(isolation, isolation.mark) or wrote
-    return Stands(wrote, f"the Shoot is asked to isolate {isolation.mark} ({isolation.zone})")
+    return StepResult(wrote, f"the Shoot is asked to isolate {isolation.mark} ({isolation.zone})")
 
 
-async def end(isolation: IsolationContext) -> Stands:
+async def end(isolation: IsolationContext) -> StepResult:
     """Fence undone: nothing asks for the isolation any more, and the machines are back."""
     try:
         wrote = await _on_shoot(isolation, shoot.ending)
     except NotFound:
-        return Stands(wrote=False, detail="the Shoot is gone, and with it whatever asked for the isolation")
+        return StepResult(wrote=False, detail="the Shoot is gone, and with it whatever asked for the isolation")
     if isolation.settings.seed is None:
-        return Stands(wrote, shoot.returned(await _shoot(isolation), isolation))
+        return StepResult(wrote, shoot.returned(await _shoot(isolation), isolation))
     wrote = await _on_worker(isolation, None) or wrote
-    return Stands(wrote, f"{_settled(await _worker(isolation))}: its machines of {isolation.zone} are back")
+    return StepResult(wrote, f"{_settled(await _worker(isolation))}: its machines of {isolation.zone} are back")
 
 
-async def empty(isolation: IsolationContext) -> Stands:
+async def empty(isolation: IsolationContext) -> StepResult:
     """Evacuate: wait until the machines of the zone are drained and gone."""
     if isolation.settings.seed is None:
-        return Stands(wrote=False, detail=shoot.isolated(await _shoot(isolation), isolation))
+        return StepResult(wrote=False, detail=shoot.isolated(await _shoot(isolation), isolation))
     worker = await _worker(isolation)
     done = _settled(worker)
     code = (worker.get("status") or {}).get("isolatedZoneCode")
@@ -58,39 +58,39 @@ async def empty(isolation: IsolationContext) -> Stands:
         raise Declined(
             "ZoneMismatch", f"the rule says that {isolation.mark} is {isolation.zone}, the Worker says {code}"
         )
-    return Stands(wrote=False, detail=f"{done}: no machines in {isolation.mark} ({code})")
+    return StepResult(wrote=False, detail=f"{done}: no machines in {isolation.mark} ({code})")
 
 
-async def cut(isolation: IsolationContext) -> Stands:
+async def cut(isolation: IsolationContext) -> StepResult:
     """CutNetwork: the SubnetIsolation is in effect; without a seed the Shoot says that Gardener has made it so."""
     if isolation.settings.seed is None:
-        return Stands(wrote=False, detail=shoot.isolated(await _shoot(isolation), isolation))
+        return StepResult(wrote=False, detail=shoot.isolated(await _shoot(isolation), isolation))
     return await subnet_isolation.cut(isolation)
 
 
-async def reopen(isolation: IsolationContext) -> Stands:
+async def reopen(isolation: IsolationContext) -> StepResult:
     """CutNetwork undone: without a seed that is the end of the isolation, whose order is Gardener's."""
     if isolation.settings.seed is None:
         return await end(isolation)
     return await subnet_isolation.restore(isolation)
 
 
-async def verify(isolation: IsolationContext) -> Stands:
+async def verify(isolation: IsolationContext) -> StepResult:
     """Verify: all of it is in effect, and no other writer has taken the annotation away."""
     asked = notes_of(await _shoot(isolation)).get(SHOOT_ISOLATED)
     if asked != isolation.mark:
         raise NotAsAsked(f"the Shoot's annotation {SHOOT_ISOLATED} says {asked}, not {isolation.mark}")
-    stands = [await empty(isolation)]
+    results = [await empty(isolation)]
     if "CutNetwork" in isolation.settings.steps and isolation.settings.seed is not None:
-        stands.append(await cut(isolation))
-    return Stands(any(one.wrote for one in stands), "; ".join(one.detail for one in stands))
+        results.append(await cut(isolation))
+    return StepResult(any(one.wrote for one in results), "; ".join(one.detail for one in results))
 
 
-async def _shift(isolation: IsolationContext) -> Stands:
+async def _shift(isolation: IsolationContext) -> StepResult:
     return await shift_traffic.shift(await isolation.world.clusters(isolation.action.cluster), isolation)
 
 
-async def _give_back(isolation: IsolationContext) -> Stands:
+async def _give_back(isolation: IsolationContext) -> StepResult:
     return await shift_traffic.give_back(await isolation.world.clusters(isolation.action.cluster), isolation)
 
 
@@ -100,7 +100,7 @@ def _while_asked(step: TakeGardenStep) -> TakeGardenStep:
     Raises Declined (ShootDeleted, AnnotationRemoved): nothing more is isolated.
     """
 
-    async def checked(isolation: IsolationContext) -> Stands:
+    async def checked(isolation: IsolationContext) -> StepResult:
         obj = await _shoot(isolation)
         if "deletionTimestamp" not in obj["metadata"]:
             first = isolation.action.step == "Fence" and not isolation.standing  # it is this one that asks
@@ -115,8 +115,8 @@ def _while_asked(step: TakeGardenStep) -> TakeGardenStep:
     return checked
 
 
-async def _nothing(isolation: IsolationContext) -> Stands:
-    return Stands(wrote=False, detail=f"{isolation.action.step} leaves nothing to undo: pods are never moved back")
+async def _nothing(isolation: IsolationContext) -> StepResult:
+    return StepResult(wrote=False, detail=f"{isolation.action.step} leaves nothing to undo: pods are never moved back")
 
 
 STEPS: Mapping[tuple[str, bool], TakeGardenStep] = {
@@ -171,11 +171,11 @@ async def _worker(isolation: IsolationContext) -> JsonObject:
 
 async def _on_worker(isolation: IsolationContext, zone_id: str | None) -> bool:
     def plan(worker: JsonObject) -> list[JsonObject] | None:
-        stands = (worker.get("spec") or {}).get("isolatedZoneID")
-        if stands == zone_id:
+        current = (worker.get("spec") or {}).get("isolatedZoneID")
+        if current == zone_id:
             return None
         at = "/spec/isolatedZoneID"
-        operations = drop(at, stands)
+        operations = drop(at, current)
         if zone_id is not None:
             operations += [{"op": "test", "path": at, "value": None}, {"op": "add", "path": at, "value": zone_id}]
         return [*operations, *put_note(worker, GARDENER_OPERATION, "reconcile")]

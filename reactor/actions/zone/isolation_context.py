@@ -112,7 +112,7 @@ class IsolationContext:
 
 
 @dataclass(frozen=True, slots=True)
-class Stands:
+class StepResult:
     """The step is at its end."""
 
     wrote: bool

@@ -15,7 +15,7 @@ from reactor.actions.conditional_write import ConditionalChange, conditional_wri
 from reactor.actions.patches import escape
 from reactor.actions.zone import zone_nodes
 from reactor.actions.zone.evictions import path_of
-from reactor.actions.zone.isolation_context import IsolationContext, Stands
+from reactor.actions.zone.isolation_context import IsolationContext, StepResult
 from reactor.actions.zone.zone_marks import ISOLATED
 from reactor.clients.kubernetes_port import Conflict, JsonObject, KubeApi, NotFound
 
@@ -23,7 +23,7 @@ _ALL = "/apis/networking.k8s.io/v1/networkpolicies"
 _OVER = frozenset({"Succeeded", "Failed"})
 
 
-async def cut(api: KubeApi, isolation: IsolationContext) -> Stands:
+async def cut(api: KubeApi, isolation: IsolationContext) -> StepResult:
     """Put the deny policies up, then the label on the zone's pods."""
     pods = await _zone_pods(api, isolation)
     spaces = sorted({pod["metadata"]["namespace"] for pod in pods})
@@ -33,16 +33,16 @@ async def cut(api: KubeApi, isolation: IsolationContext) -> Stands:
     # The policies first: a label without one cuts nothing, and would be taken for done.
     open_ = [pod for pod in pods if _label(pod) != isolation.mark]
     await zone_nodes.each(open_, lambda pod: _relabel(api, pod, isolation.mark))
-    return Stands(bool(missing or open_), await _limits(api, isolation, pods))
+    return StepResult(bool(missing or open_), await _limits(api, isolation, pods))
 
 
-async def restore(api: KubeApi, isolation: IsolationContext) -> Stands:
+async def restore(api: KubeApi, isolation: IsolationContext) -> StepResult:
     """Take the labels off, then the policies: first the pods are free, then nothing is left."""
     labelled = await api.list("/api/v1/pods", label_selector=f"{ISOLATED}={isolation.mark}")
     await zone_nodes.each(labelled, lambda pod: _relabel(api, pod, None))
     policies = await _policies(api, isolation)
     await zone_nodes.each(policies, lambda policy: _take_down(api, policy))
-    return Stands(
+    return StepResult(
         bool(labelled or policies), f"{len(labelled)} pods have no label, {len(policies)} policies are taken down"
     )
 

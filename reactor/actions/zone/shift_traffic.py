@@ -14,28 +14,28 @@ from bus.messages import Health, Observation
 from reactor.actions.outcomes import Declined, OutOfTime, Waited
 from reactor.actions.zone import fence
 from reactor.actions.zone.holds import BALANCERS
-from reactor.actions.zone.isolation_context import InProgress, IsolationContext, Stands
+from reactor.actions.zone.isolation_context import InProgress, IsolationContext, StepResult
 from reactor.actions.zone.zone_marks import SIGNAL
 from reactor.clients.kubernetes_port import ApiUnavailable, KubeApi
 from reactor.runtime.errors import Retryable
 
 
-async def shift(api: KubeApi, isolation: IsolationContext) -> Stands:
+async def shift(api: KubeApi, isolation: IsolationContext) -> StepResult:
     """Take the zone out of all traffic. Raises InProgress while requests in flight are waited for."""
-    stands = await fence.take(api, isolation, BALANCERS)
+    result = await fence.take(api, isolation, BALANCERS)
     said = await _say(isolation, Health.UNHEALTHY, f"zone {isolation.zone} is isolated")
     until = isolation.action.decided_at + timedelta(seconds=isolation.settings.drain_seconds)
     left = (until - isolation.clock.now()).total_seconds()
     if left > 0 and not isolation.standing:
-        raise InProgress(f"{stands.detail}{said}; requests in flight have {left:.0f} s more")
-    return Stands(stands.wrote or bool(said), f"{stands.detail}{said}")
+        raise InProgress(f"{result.detail}{said}; requests in flight have {left:.0f} s more")
+    return StepResult(result.wrote or bool(said), f"{result.detail}{said}")
 
 
-async def give_back(api: KubeApi, isolation: IsolationContext) -> Stands:
+async def give_back(api: KubeApi, isolation: IsolationContext) -> StepResult:
     """Give the zone its traffic back. Nothing is scheduled there yet, so the nodes need no batches."""
-    stands = await fence.give(api, isolation, BALANCERS)
+    result = await fence.give(api, isolation, BALANCERS)
     said = await _say(isolation, Health.HEALTHY, f"zone {isolation.zone} is no longer isolated")
-    return Stands(stands.wrote or bool(said), f"{stands.detail}{said}")
+    return StepResult(result.wrote or bool(said), f"{result.detail}{said}")
 
 
 async def _say(isolation: IsolationContext, health: Health, detail: str) -> str:

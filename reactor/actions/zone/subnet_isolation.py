@@ -13,36 +13,36 @@ from bus.messages import iso
 from reactor.actions.conditional_write import ConditionalChange, conditional_write_object
 from reactor.actions.outcomes import Declined, NotAsAsked
 from reactor.actions.zone import aws_acl
-from reactor.actions.zone.isolation_context import InProgress, IsolationContext, Stands
+from reactor.actions.zone.isolation_context import InProgress, IsolationContext, StepResult
 from reactor.clients.kubernetes_port import Conflict, JsonObject, KubeApi, NotFound
 
 _GROUP = "extensions.gardener.cloud"
 _FAILED = frozenset({"Error", "Failed"})
 
 
-async def cut(isolation: IsolationContext) -> Stands:
+async def cut(isolation: IsolationContext) -> StepResult:
     """Make the resource, and fulfil it or wait until a controller has. Raises InProgress, NotAsAsked."""
     api, path = await _place(isolation)
     obj, made = await _made(api, path, isolation)
     if isolation.settings.network.provider != "AwsNetworkAcl":
-        return Stands(made, _fulfilled(obj, isolation))
-    stands = await aws_acl.cut(isolation)
-    said = await _say(api, path, isolation, stands)
-    return Stands(made or stands.wrote or said, stands.detail)
+        return StepResult(made, _fulfilled(obj, isolation))
+    result = await aws_acl.cut(isolation)
+    said = await _say(api, path, isolation, result)
+    return StepResult(made or result.wrote or said, result.detail)
 
 
-async def restore(isolation: IsolationContext) -> Stands:
+async def restore(isolation: IsolationContext) -> StepResult:
     """Open the network, then let the resource go; wait for the controller that fulfils it. Raises InProgress."""
     api, path = await _place(isolation)
     ours = isolation.settings.network.provider == "AwsNetworkAcl"
-    stands = await aws_acl.restore(isolation) if ours else Stands(wrote=False, detail="the network is open")
+    result = await aws_acl.restore(isolation) if ours else StepResult(wrote=False, detail="the network is open")
     try:
         obj = await api.get(path)
         if "deletionTimestamp" not in obj["metadata"]:
             await api.delete(path, uid=obj["metadata"]["uid"])
         obj = await api.get(path)
     except NotFound:
-        return stands
+        return result
     held = ", ".join(obj["metadata"].get("finalizers") or [])
     raise InProgress(f"SubnetIsolation {obj['metadata']['name']} is still held by {held or 'its deletion'}")
 
@@ -90,13 +90,13 @@ def _fulfilled(obj: JsonObject, isolation: IsolationContext) -> str:
     return f"SubnetIsolation {name} has cut {isolation.mark} ({code})"
 
 
-async def _say(api: KubeApi, path: str, isolation: IsolationContext, stands: Stands) -> bool:
+async def _say(api: KubeApi, path: str, isolation: IsolationContext, result: StepResult) -> bool:
     """Write the status of a resource that we fulfil: which ID and which code, and which ACL."""
 
     def wanted(obj: JsonObject) -> JsonObject:
         before = (obj.get("status") or {}).get("lastOperation") or {}
         at = before.get("lastUpdateTime") or iso(isolation.clock.now().replace(microsecond=0))
-        operation = {"type": "Create", "state": "Succeeded", "progress": 100, "description": stands.detail}
+        operation = {"type": "Create", "state": "Succeeded", "progress": 100, "description": result.detail}
         return {
             "observedGeneration": obj["metadata"].get("generation", 0), "state": "Isolated",
             "lastOperation": {**operation, "lastUpdateTime": at},

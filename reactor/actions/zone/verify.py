@@ -10,30 +10,30 @@ from reactor.actions.outcomes import Declined, NotAsAsked
 from reactor.actions.zone import fence, network, zone_nodes
 from reactor.actions.zone.evacuate import evacuate
 from reactor.actions.zone.holds import BALANCERS
-from reactor.actions.zone.isolation_context import IsolationContext, Stands
+from reactor.actions.zone.isolation_context import IsolationContext, StepResult
 from reactor.clients.instant_queries import QueryFailed, QueryRefused
 from reactor.clients.kubernetes_port import ApiUnavailable, KubeApi
 
 _NAMED_MAX = 5
 
 
-async def verify(api: KubeApi, isolation: IsolationContext) -> Stands:
+async def verify(api: KubeApi, isolation: IsolationContext) -> StepResult:
     """Make the round. Raises what the steps raise, and NotAsAsked where the other zones or the query are not well."""
     steps = isolation.settings.steps
     wrote = False
     words: list[str] = []
     for step in steps:
-        stands = await _check_step(api, isolation, step)
-        if stands is not None:
-            wrote = wrote or stands.wrote
-            words.append(stands.detail)
+        result = await _check_step(api, isolation, step)
+        if result is not None:
+            wrote = wrote or result.wrote
+            words.append(result.detail)
     words.append(await _others(api, isolation))
     if isolation.settings.query:
         words.append(await _check_query(isolation))
-    return Stands(wrote, "; ".join(words))
+    return StepResult(wrote, "; ".join(words))
 
 
-async def _check_step(api: KubeApi, isolation: IsolationContext, step: str) -> Stands | None:
+async def _check_step(api: KubeApi, isolation: IsolationContext, step: str) -> StepResult | None:
     match step:
         case "Fence":
             return await fence.fence(api, isolation)

@@ -16,17 +16,17 @@ from rules.summary import route_of, summary
 
 def row(group: Group, now: datetime, rule: Rule | None = None) -> dict[str, str]:
     """One group as a line of the table."""
-    stands = summary(group, rule)
+    summarized = summary(group, rule)
     left = ""
-    if stands.ends_at is not None:
-        seconds = max((stands.ends_at - now).total_seconds(), 0)
+    if summarized.ends_at is not None:
+        seconds = max((summarized.ends_at - now).total_seconds(), 0)
         left = f"{seconds:.1f}s" if seconds < 60 else duration(seconds)
     route = route_of(group)
     weights = " ".join(f"{service}={weight}" for service, weight in (route.backends if route is not None else ()))
     return {
-        "RULE": group.rule, "OBJECT": group.object, "STATE": stands.state.value, "LEFT": left,
+        "RULE": group.rule, "OBJECT": group.object, "STATE": summarized.state.value, "LEFT": left,
         "MODE": group.mode.value if group.mode is not None else "", "WEIGHTS": weights,
-        "DETAIL": visible(stands.detail),
+        "DETAIL": visible(summarized.detail),
     }  # fmt: skip
 
 

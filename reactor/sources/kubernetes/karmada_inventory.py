@@ -159,7 +159,7 @@ class KarmadaInventory:
             gone = {"status": Health.UNKNOWN, "detail": "the cluster is no member any more"}
             last = self.ready.say_once(ready.target, ready.model_copy(update=gone))
             return [self.clusters.say_once(cluster.about, cluster), last]
-        ready = _vouched(ready, found)
+        ready = _with_source(ready, found)
         health = _say_health(self.ready, ready, self._cluster_watch.look, unbroken=unbroken)
         return [_say(self.clusters, cluster.about, cluster), health]
 
@@ -189,7 +189,9 @@ class KarmadaInventory:
             return [self.workloads.say_once(workload.object, workload), *self._last_words(left)]
         self._copies[workload.object] = {*heard}
         look = max((watch.look for watch in self._binding_watches), key=lambda look: look.ended)
-        health = [_say_health(self.copies, _vouched(one, binding), look, unbroken=unbroken) for one in heard.values()]
+        health = [
+            _say_health(self.copies, _with_source(one, binding), look, unbroken=unbroken) for one in heard.values()
+        ]
         return [_say(self.workloads, workload.object, workload), *health, *self._last_words(left)]
 
     def _last_words(self, targets: set[str]) -> list[Saying]:
@@ -238,7 +240,7 @@ def _seen_by(watches: Sequence[Reflector]) -> datetime | None:
     return None if None in seen else min(one for one in seen if one is not None)
 
 
-def _vouched(health: Observation, found: JsonObject) -> Observation:
+def _with_source(health: Observation, found: JsonObject) -> Observation:
     return health.model_copy(update={"source": NAME, "version": state_of_objects([found])})
 
 

@@ -30,10 +30,10 @@ async def ask(reading: LoadedParts, balancers: LoadBalancers) -> list[Problem]:
 
 async def _asked(rule: TrafficFailover, site: Site, balancers: LoadBalancers) -> Sequence[Problem]:
     try:
-        stands = (await balancers.get(rule.route.name or "", rule.route.kind).read()).by_name
+        weights = (await balancers.get(rule.route.name or "", rule.route.kind).read()).by_name
     except ReactorError as error:
         return [site.at("route", "name").says(str(error))]
-    return list(_missing(rule, site, list(stands)))
+    return list(_missing(rule, site, list(weights)))
 
 
 def _missing(rule: TrafficFailover, site: Site, there: Sequence[str]) -> Iterable[Problem]:

@@ -55,7 +55,7 @@ def covers(rule: ClusterTaint, object_: str) -> bool:
     return matches(rule.match, object_)
 
 
-def stands(rule: ClusterTaint, cluster: str) -> bool:
+def is_in_force(rule: ClusterTaint, cluster: str) -> bool:
     """True if the rule, as it is now, puts taints on this cluster."""
     return rule.mode not in _SILENT and covers(rule, f"cluster/{cluster}")
 
@@ -208,10 +208,10 @@ KIND: RuleKind[ClusterTaint, TaintState] = RuleKind(
     reset=reset,
     without_dates=whole_state,
     emits=says,
-    stands=stands,
+    is_in_force=is_in_force,
     asked=not_asked,
     takes=takes,
-    passes_over=no,
+    skips_taken=no,
     shared_object=None,
     dependents=all_of,
     selects=covers,

@@ -117,7 +117,7 @@ def heard(rule: TrafficFailover, group: TrafficGroup, primary: str, target: str,
     good_since = None if bad else flap.good_since or at
     seen = traffic_backoff.stretches_of(rule, member)
     if good_since is not None:
-        good_since = max([good_since, *_begun_anew(rule, member, flap, seen)])
+        good_since = max([good_since, *_restarts(rule, member, flap, seen)])
     flap = updated(flap, good_since=good_since, seen=seen)
     state = updated(group.state.failover, flaps={**group.state.failover.flaps, primary: flap})
     group = with_state(group, failover=state)
@@ -130,13 +130,13 @@ def heard(rule: TrafficFailover, group: TrafficGroup, primary: str, target: str,
     return with_state(group, failover=replace(state, trial=_read(rule, member, trial, at)))
 
 
-def _begun_anew(
+def _restarts(
     rule: TrafficFailover, member: Member, flap: Flap, seen: Mapping[str, BackendStretch]
 ) -> Iterator[datetime]:
     """From when on sources have looked again. In a time in which one did not, the primary may have been bad."""
     for name, _ in speaking(rule, member):
         before = flap.seen.get(name)
-        if before is not None and (since := before.begun_anew(seen.get(name))) is not None:
+        if before is not None and (since := before.restarted_at(seen.get(name))) is not None:
             yield since
 
 

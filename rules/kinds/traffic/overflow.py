@@ -196,14 +196,14 @@ def _spill(
 ) -> Spill | None:  # fmt: skip
     if percents is None:
         return None
-    stands = _in_percent({one.service: standing.get(one.service, 0) for one in backends})
-    much = any(abs(percents[name] - stands[name]) >= LEAST_POINTS for name in percents)
-    dead = any(one.settled is False and stands[one.service] and not percents[one.service] for one in backends)
+    percents_now = _in_percent({one.service: standing.get(one.service, 0) for one in backends})
+    much = any(abs(percents[name] - percents_now[name]) >= LEAST_POINTS for name in percents)
+    dead = any(one.settled is False and percents_now[one.service] and not percents[one.service] for one in backends)
     if not much and not dead:
         return None
-    rising = percents[primary] > stands[primary]
-    losing = [one for one in backends if percents[one.service] < stands[one.service] and one.service in unwell]
-    causes = losing or [one for one in backends if percents[one.service] > stands[one.service]]
+    rising = percents[primary] > percents_now[primary]
+    losing = [one for one in backends if percents[one.service] < percents_now[one.service] and one.service in unwell]
+    causes = losing or [one for one in backends if percents[one.service] > percents_now[one.service]]
     if before is None or before.rising is not rising:
         return Spill(now, rising, _stretches({}, causes))
     return _unbroken(before, causes)
@@ -226,7 +226,7 @@ def _unbroken(before: Spill, causes: Sequence[BackendView]) -> Spill:
     """Restart the spill's time where no look shows that its causes have lasted without a break."""
     after = _stretches(before.stretches, causes)
     known = [(before.stretches.get(one.service), after.get(one.service)) for one in causes]
-    begun = [earlier.begun_anew(later) if earlier is not None else None for earlier, later in known]
+    begun = [earlier.restarted_at(later) if earlier is not None else None for earlier, later in known]
     anew = [at for at in begun if at is not None]
     since = max(before.since, min(anew)) if anew and len(anew) == len(begun) else before.since
     return before if (since, after) == (before.since, before.stretches) else Spill(since, before.rising, after)
@@ -251,8 +251,8 @@ def desired(
     percents = wanted(rule, primary, secondaries, standing, way)
     if percents is None:
         return None
-    stands = _in_percent({name: standing.get(name, 0) for name in percents})[primary.service]
-    because = _because(percents[primary.service], stands)
+    percents_now = _in_percent({name: standing.get(name, 0) for name in percents})[primary.service]
+    because = _because(percents[primary.service], percents_now)
     spill = group.state.failover.spill if group.state.failover is not None else None
     held = way.held if way is not None else None
     due = due_at(rule, spill) if spill is not None else None
@@ -266,11 +266,11 @@ def desired(
     return DesiredWeights(weights=weights, because=because, held=held, requeue_at=min(moments, default=None))
 
 
-def _because(percent: int, stands: float) -> str:
+def _because(percent: int, percents_now: float) -> str:
     """By what becomes of the primary."""
-    if percent == stands:
+    if percent == percents_now:
         return Because.SECONDARIES_CHANGED
-    return Because.PRIMARY_HEALTHY if percent > stands else Because.PRIMARY_UNHEALTHY
+    return Because.PRIMARY_HEALTHY if percent > percents_now else Because.PRIMARY_UNHEALTHY
 
 
 def _health_of(rule: TrafficFailover, backend: BackendView) -> str:
@@ -295,20 +295,20 @@ def evidence(
     others = [one for one in backends if one is not primary]
     way = way_of(rule, group, primary, others, now) if primary is not None else None
     due = way.since if way is not None and way.due and way.since is not None else due_at(rule, spill)
-    stands = _in_percent({one.service: one.weight for one in backends})
+    percents_now = _in_percent({one.service: one.weight for one in backends})
     asked = _in_percent(weights)
     for backend in backends:
         member = backend.member
-        if member is None or backend.assumed is not None or asked.get(backend.service) == stands[backend.service]:
+        if member is None or backend.assumed is not None or asked.get(backend.service) == percents_now[backend.service]:
             continue
         if backend is primary and way is not None and way.due:
             yield from traffic_way_back.needs(rule, backend.target, member, due)
         elif member.status is not Health.UNKNOWN:
             healthy = member.status is Health.HEALTHY
-            yield Evidence(backend.target, healthy=healthy, since=max(due, _borne_until(rule, member)))
+            yield Evidence(backend.target, healthy=healthy, since=max(due, _tolerated_until(rule, member)))
 
 
-def _borne_until(rule: TrafficFailover, member: Member) -> datetime:
+def _tolerated_until(rule: TrafficFailover, member: Member) -> datetime:
     """End of the toleration of a backend that turned bad while another change was waited for: it has its whole
     toleration."""
     window = member.window

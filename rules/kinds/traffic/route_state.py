@@ -80,8 +80,8 @@ def observe(rule: TrafficFailover, group: TrafficGroup, fact: Fact, now: datetim
 
 def _lost(known: RouteState, route: RouteState, life: str) -> Mapping[str, int] | None:
     """The weights that a load balancer has forgotten with its start, until they are seen there again."""
-    began_anew = life and known.life and life != known.life and known.backends != route.backends
-    before = known.lost if known.lost is not None or not began_anew else _weights(known)
+    is_recreated = life and known.life and life != known.life and known.backends != route.backends
+    before = known.lost if known.lost is not None or not is_recreated else _weights(known)
     return None if before == _weights(route) else before
 
 

@@ -19,7 +19,7 @@ class BackendStretch:
     status: Health
     since: datetime
 
-    def begun_anew(self, after: BackendStretch | None) -> datetime | None:
+    def restarted_at(self, after: BackendStretch | None) -> datetime | None:
         """Give when a later stretch of the same status began; None: it goes on, or is another."""
         anew = after is not None and self.status is after.status and after.since > self.since
         return after.since if after is not None and anew else None

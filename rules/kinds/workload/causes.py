@@ -16,7 +16,7 @@ from rules.core.reasons import Because
 from rules.core.timers import advanced, runs
 from rules.core.values import replace
 from rules.kinds.workload import checks, copy_backoff, replica_surplus, surplus
-from rules.kinds.workload.constraints import limits_that_stood
+from rules.kinds.workload.constraints import constraint_limits
 from rules.kinds.workload.eviction import fails_at
 from rules.kinds.workload.inventory import clusters_of
 from rules.kinds.workload.model import Behaviour, Policy, PurgeMode, WorkloadFailover
@@ -197,7 +197,7 @@ def advance(
         del moves[name]
     placing = any(isinstance(entry.action, Place) for entry in group.outbox)
     after = surplus.counted(policy, replace(state, copies=copies), moves, placing=placing)
-    limits = partial(limits_that_stood, policy, clusters, after.wanted_on)
+    limits = partial(constraint_limits, policy, clusters, after.wanted_on)
     moves = surplus.with_surplus(rule, policy, after, moves, limits)
     after = replica_surplus.noted(rule, policy, replace(after, moves=dict(sorted(moves.items()))), now)
     return group if after == state else replace(group, state=after)

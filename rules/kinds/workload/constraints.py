@@ -48,10 +48,10 @@ class Limit:
 def limits_of(question: SchedulingRequest, options: Collection[str]) -> list[Limit]:
     """Give what each constraint asks of copies on these clusters, and on those that hold one now."""
     now = {*question.stay, *question.leaving}
-    return limits_that_stood(question.policy, question.clusters, question.state.wanted_on, now, options)
+    return constraint_limits(question.policy, question.clusters, question.state.wanted_on, now, options)
 
 
-def limits_that_stood(
+def constraint_limits(
     policy: Policy, clusters: Mapping[str, ClusterState], began: Collection[str], now: Collection[str],
     options: Collection[str],
 ) -> list[Limit]:  # fmt: skip

@@ -31,7 +31,7 @@ def armed_at(window: WindowOf, conditions: PreConditions | None, copy: Copy) -> 
     return copy.first_status_at + window(conditions.delay_seconds or 0)
 
 
-def borne_until(window: WindowOf, application: ApplicationFailover, copy: Copy) -> datetime | None:
+def tolerated_until(window: WindowOf, application: ApplicationFailover, copy: Copy) -> datetime | None:
     """Give the moment in which the toleration of a bad copy ends, or its back-off where there is none; None: nothing is
     timed."""
     if copy.bad is None or not runs(copy.bad):
@@ -42,7 +42,7 @@ def borne_until(window: WindowOf, application: ApplicationFailover, copy: Copy) 
 
 def fails_at(window: WindowOf, application: ApplicationFailover, copy: Copy) -> datetime | None:
     """Give the moment from which a copy has failed; None: it is not bad, not known, or does not count yet."""
-    armed, until = armed_at(window, application.pre_conditions, copy), borne_until(window, application, copy)
+    armed, until = armed_at(window, application.pre_conditions, copy), tolerated_until(window, application, copy)
     return max(until, armed) if until is not None and armed is not None else None
 
 

@@ -191,10 +191,10 @@ def stirs(
     changed = {
         name for name in {**old, **new} if name not in old or name not in new or _vital(old[name]) != _vital(new[name])
     }
-    return (group for group in others if changed and _goes_by(group, changed))
+    return (group for group in others if changed and _depends_on(group, changed))
 
 
-def _goes_by(group: WorkloadGroup, changed: AbstractSet[str]) -> bool:
+def _depends_on(group: WorkloadGroup, changed: AbstractSet[str]) -> bool:
     state = group.state
     return group.held is not None or bool(state.moves or group.outbox) or not changed.isdisjoint(state.copies)
 

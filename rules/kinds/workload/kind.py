@@ -173,7 +173,7 @@ def desire(
     return workload_wish.desire(rule, group, shared_group, now) if _is_meant(group) else DesiredState()
 
 
-def passes_over(rule: WorkloadFailover) -> bool:
+def skips_taken(rule: WorkloadFailover) -> bool:
     """Signals by which clusters get taints are no word about a cluster's own health, unless the rule lists them: else
     its workloads would leave by another toleration."""
     return rule.signals is None
@@ -253,10 +253,10 @@ KIND: RuleKind[WorkloadFailover, WorkloadState] = RuleKind(
     reset=reset,
     without_dates=without_dates,
     emits=nothing,
-    stands=no,
+    is_in_force=no,
     asked=not_asked,
     takes=none,
-    passes_over=passes_over,
+    skips_taken=skips_taken,
     shared_object=CLUSTER_INVENTORY,
     dependents=stirs,
     selects=covers,

@@ -12,7 +12,7 @@ from rules.core.reasons import Because, Held
 from rules.core.timers import runs
 from rules.kinds.workload import cluster_backoff as workload_backoff
 from rules.kinds.workload.causes import behaviour_of, member_of, over, returns
-from rules.kinds.workload.constraints import limits_that_stood
+from rules.kinds.workload.constraints import constraint_limits
 from rules.kinds.workload.eviction import bound, purged_because
 from rules.kinds.workload.model import PurgeMode
 from rules.kinds.workload.placement_inputs import HoldReason, Inputs
@@ -55,7 +55,7 @@ def end_of(view: Inputs, name: str, move: Relocation) -> PlannedAction | HoldRea
     passed = not move.surplus and not view.due(name) and comes_back(view.policy, move, cluster, state.copies.get(name))
     if passed and move.cause == "Cluster" and cluster.waits_until is not None:
         return Held.BACKING_OFF, f"{name} stays left {workload_backoff.why(name, cluster)}"
-    limits = partial(limits_that_stood, view.policy, view.clusters, view.state.wanted_on)
+    limits = partial(constraint_limits, view.policy, view.clusters, view.state.wanted_on)
     if passed and move.purge_mode == PurgeMode.GRACEFULLY and may_return(view.rule, view.policy, state, name, limits):
         stays = placed({other: copy.replicas or 0 for other, copy in bound(state.copies, state.moves).items()})
         detail = f"{name}: {cluster.status or 'no longer tainted'}; the copies are now: {stays}"

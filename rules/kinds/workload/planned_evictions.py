@@ -10,7 +10,7 @@ from bus.messages import CancelEviction, Evict, Eviction
 from rules.core.desired import Evidence, PlannedAction
 from rules.core.reasons import Because
 from rules.kinds.workload.causes import behaviour_of
-from rules.kinds.workload.constraints import limits_that_stood
+from rules.kinds.workload.constraints import constraint_limits
 from rules.kinds.workload.eviction import bound
 from rules.kinds.workload.placement_inputs import Inputs
 from rules.kinds.workload.state import UNHEARD, Relocation
@@ -80,7 +80,7 @@ def wanted_again(view: Inputs, pending: list[str]) -> frozenset[str]:
     if not pending:
         return frozenset()
     sick = [name for name in view.state.moves if view.due(name)]
-    limits = partial(limits_that_stood, view.policy, view.clusters, view.state.wanted_on)
+    limits = partial(constraint_limits, view.policy, view.clusters, view.state.wanted_on)
     return needed_again(view.state, pending, sick, limits)
 
 

@@ -8,7 +8,7 @@ from datetime import datetime
 from bus.messages import Health
 from rules.core.reasons import Held
 from rules.kinds.workload import copy_backoff
-from rules.kinds.workload.eviction import borne_until
+from rules.kinds.workload.eviction import tolerated_until
 from rules.kinds.workload.placement_inputs import HoldReason, Inputs
 from rules.kinds.workload.state import UNHEARD
 
@@ -26,7 +26,7 @@ def unsure(view: Inputs) -> Iterator[HoldReason]:
             continue
         if copy.bad.waiting_since is not None and copy.bad.healthy_since is None:
             yield Held.TARGET_UNKNOWN, f"{name}: the copy is Unknown, and was bad before"
-        until = borne_until(view.rule.window, failover.application, copy)
+        until = tolerated_until(view.rule.window, failover.application, copy)
         if not failover.application.decision_conditions.toleration_seconds and until is not None and until > view.now:
             yield Held.BACKING_OFF, copy_backoff.why(name, copy, until)
         if until is not None and until <= view.now and not view.due(name):
@@ -39,7 +39,7 @@ def turns(view: Inputs) -> Iterator[datetime]:
     for copy in view.state.copies.values():
         if application is None or copy.bad is None:
             continue
-        if (until := borne_until(view.rule.window, application, copy)) is not None:
+        if (until := tolerated_until(view.rule.window, application, copy)) is not None:
             yield until
         if copy.bad.healthy_since is not None:
             yield copy.bad.healthy_since + view.rule.window(view.rule.recovery_seconds)

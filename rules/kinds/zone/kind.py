@@ -36,7 +36,7 @@ from rules.kinds.zone import progress as zone_time
 from rules.kinds.zone import signal_spells as zone_signals
 from rules.kinds.zone.model import ZoneIsolation
 from rules.kinds.zone.next_step import desire as desire
-from rules.kinds.zone.next_step import stands_for_real
+from rules.kinds.zone.next_step import was_carried_out
 from rules.kinds.zone.plan import ANNOTATION_REMOVED
 from rules.kinds.zone.record import asked, did, updated_record
 from rules.kinds.zone.return_hints import witnesses
@@ -152,7 +152,7 @@ def advance(rule: ZoneIsolation, group: ZoneGroup, _shared_group: ZoneGroup | No
     """Changes by time and health alone: a start, a timeout, another try, the return."""
     group = _noted(rule, group)
     state = zone_signals.ticked_all(rule, group, group.state, now)
-    if rule.mode is Mode.OFF or (state.isolation is not None and stands_for_real(rule, state.isolation)):
+    if rule.mode is Mode.OFF or (state.isolation is not None and was_carried_out(rule, state.isolation)):
         return updated(group, state=state)
     return updated(group, state=zone_time.passed(rule, replace(group, state=state), state, now))
 
@@ -279,10 +279,10 @@ KIND: RuleKind[ZoneIsolation, ZoneState] = RuleKind(
     reset=reset,
     without_dates=without_dates,
     emits=nothing,
-    stands=no,
+    is_in_force=no,
     asked=not_asked,
     takes=none,
-    passes_over=no,
+    skips_taken=no,
     shared_object=None,
     dependents=all_of,
     selects=covers,

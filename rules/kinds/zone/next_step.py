@@ -32,7 +32,7 @@ STOP_CONDITIONS = (
 """Guards that stop a running isolation before its next step: missing data, and parts that must never go with a zone."""
 
 
-def stands_for_real(rule: ZoneIsolation, isolation: Isolation) -> bool:
+def was_carried_out(rule: ZoneIsolation, isolation: Isolation) -> bool:
     """In mode DryRun: whether this isolation was carried out before. Then there is nothing that could be rehearsed."""
     return rule.mode is Mode.DRY_RUN and bool(isolation.touched) and not isolation.rehearsed
 
@@ -75,7 +75,7 @@ def _not_isolated(
 
 
 def _next(rule: ZoneIsolation, group: ZoneGroup, state: ZoneState, isolation: Isolation, now: datetime) -> DesiredState:
-    if stands_for_real(rule, isolation):
+    if was_carried_out(rule, isolation):
         return DesiredState(held=(Held.ISOLATION_STANDS, f"{isolation.zone} was isolated in another mode than DryRun"))
     place = place_of(isolation)
     if place == PENDING:

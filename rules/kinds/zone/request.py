@@ -56,12 +56,12 @@ def request_for(
     agreed = now if seconds_bad >= _tolerated(rule) else None  # before that it is too early for all of them
     share, what = _expired(seen, zone)
     other = isolation is not None and isolation.zone != zone
-    stands = isolation is not None and (isolation.phase, isolation.status) == ("Failover", "Done")
+    is_isolated = isolation is not None and (isolation.phase, isolation.status) == ("Failover", "Done")
     return AdmissionRequest(
         zone=zone,
         zones={name: Nodes(one.nodes, one.healthy) for name, one in seen.zones.items()} if seen else {},
-        isolated=(isolation.zone,) if isolation is not None and stands else (),
-        in_progress=isolation.zone if isolation is not None and other and not stands else None,
+        isolated=(isolation.zone,) if isolation is not None and is_isolated else (),
+        in_progress=isolation.zone if isolation is not None and other and not is_isolated else None,
         since_last_ended=now - state.ended_at if state.ended_at is not None else None,
         paused=group.paused.words if group.paused is not None else "",
         maintenance=seen.maintenance if seen else "", api_reachable=seen.api_reachable if seen else True,

@@ -35,8 +35,8 @@ def follow(rule: ZoneIsolation, state: ZoneState, fact: ZoneCommand, now: dateti
         detail = f"given at {at.isoformat()}, before the command of {state.commanded_at.isoformat()}: say it again"
         return _refuse(state, fact, Held.CHANGE_REFUSED, detail, now)
     state = replace(state, commanded_at=at)
-    stands = state.isolation is not None and state.isolation.zone == fact.zone
-    if rule.zone(fact.zone) is None and not (stands and not isinstance(fact, IsolateZone)):
+    is_current = state.isolation is not None and state.isolation.zone == fact.zone
+    if rule.zone(fact.zone) is None and not (is_current and not isinstance(fact, IsolateZone)):
         return _refuse(state, fact, Held.ZONE_NOT_FOUND, _unknown_zone(rule, fact.zone), now)
     match fact:
         case IsolateZone():

@@ -60,7 +60,7 @@ def _segment(glob: str, default: str) -> str:
     return _CLASS.sub(r"\1", glob).replace("*", default if "*" in glob else "").replace("?", "x")
 
 
-def speaks_of(template: str, target: str) -> bool:
+def could_observe(template: str, target: str) -> bool:
     """True if a source with this template could observe this target."""
     return matches(_PLACE.sub("*", template), target)
 

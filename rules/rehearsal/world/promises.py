@@ -189,12 +189,12 @@ def _doubled(question: Question) -> Iterator[Violation]:
             yield Violation(Promise.DOUBLED, "" if uneven or twice else f"{action.object} is so already")
         case SetTaints():
             last = told.done.get(key)
-            stands = isinstance(last, SetTaints) and last.taints == action.taints
-            yield Violation(Promise.DOUBLED, f"{action.object} has these taints already" if stands else "")
+            is_same = isinstance(last, SetTaints) and last.taints == action.taints
+            yield Violation(Promise.DOUBLED, f"{action.object} has these taints already" if is_same else "")
         case ZoneStep() if action.step in UNDOABLE and action.because != Because.NODES_JOINED:
             last = told.done.get(key)
-            stands = isinstance(last, ZoneStep) and content(last) == content(action)
-            yield Violation(Promise.DOUBLED, f"{action.step} was just done" if stands else "")
+            is_same = isinstance(last, ZoneStep) and content(last) == content(action)
+            yield Violation(Promise.DOUBLED, f"{action.step} was just done" if is_same else "")
         case _:
             pass
 

@@ -111,8 +111,8 @@ class SignalTimeline:
         lengths = []
         for spells in self.signals(target, names).values():
             last = spells[-1]
-            stands = last.status is health and now < min(last.until, last.proves)
-            lengths.append(now - max(last.heard, last.seen) if stands else 0.0)
+            goes_on = last.status is health and now < min(last.until, last.proves)
+            lengths.append(now - max(last.heard, last.seen) if goes_on else 0.0)
         pick = max if health is Health.UNHEALTHY else min
         return pick(lengths, default=0.0)
 

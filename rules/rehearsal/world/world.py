@@ -67,8 +67,8 @@ def _inventory(cast: Topology, sky: FaultPlan, dice: SeededRandom, seconds: floa
         mine = dice.of("cluster", name)
         tainted = away(mine.of("taint"), seconds, 12 * 3600.0)
         for second in _every(RESYNC, seconds):
-            stands = any(first <= second < last for first, last in tainted)
-            taints = (Taint(key="example.com/maintenance", effect="NoExecute"),) if stands else ()
+            is_tainted = any(first <= second < last for first, last in tainted)
+            taints = (Taint(key="example.com/maintenance", effect="NoExecute"),) if is_tainted else ()
             room = 10 if mine.chance(0.7) else int(mine.roll() * 6)
             changes = {"available_replicas": room, "taints": taints, "observed_at": at_(second)}
             yield second, cluster.model_copy(update=changes)

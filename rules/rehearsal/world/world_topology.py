@@ -20,7 +20,7 @@ from rules.kinds.workload.placement import ClusterAffinity
 from rules.kinds.zone.model import ZoneIsolation
 from rules.loader import RuleSet
 from rules.rehearsal.simulation import START
-from rules.rehearsal.world.names import labels_for, labels_of, speaks_of, targets_of, values_of
+from rules.rehearsal.world.names import could_observe, labels_for, labels_of, targets_of, values_of
 from rules.rulefile.model import Rule
 from rules.rulefile.sources import AlertmanagerWebhook, Quorum, Source
 from rules.rulefile.targets import encode_segment
@@ -96,7 +96,7 @@ def _speakers(target: str, wanted: set[str], least: int, sources: Iterable[Sourc
     found: dict[str, SignalGenerator] = {}
     quorum = False
     for source in sources:
-        if not speaks_of(source.target, target):
+        if not could_observe(source.target, target):
             continue
         if isinstance(source, Quorum):
             quorum = True  # its members speak; what follows is the engine's own business

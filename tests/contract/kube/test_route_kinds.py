@@ -86,7 +86,7 @@ async def test_a_route_is_watched_and_moved_by_one_write(
     home, away = {"p": sample.whole, "s": 0}, {"p": 0, "s": sample.whole}
     api = await world.clusters.get("here")
 
-    def stands(weights: dict[str, int]) -> bool:
+    def have(weights: dict[str, int]) -> bool:
         last = heard.routes[-1] if heard.routes else None
         return last is not None and {one.service: one.weight for one in last.backends} == weights | sample.others
 
@@ -104,12 +104,12 @@ async def test_a_route_is_watched_and_moved_by_one_write(
             action: SetWeights = set_weights(weights, sample.ref(namespace), **more)
             return await carry_out(action, acts)
 
-        await heard.until(lambda: stands(home))
+        await heard.until(lambda: have(home))
         rehearsed = await act(away, mode=Mode.DRY_RUN)
         assert (rehearsed.status, rehearsed.reason) == ("Refused", "DryRun")
         done = await act(away, generation=2)
         assert (done.status, done.wrote) == ("Done", True), done.detail
-        await heard.until(lambda: stands(away))
+        await heard.until(lambda: have(away))
         again = await act(away, generation=2)
         assert (again.status, again.wrote) == ("Done", False), again.detail
         stale = await act(home, generation=1)
@@ -119,7 +119,7 @@ async def test_a_route_is_watched_and_moved_by_one_write(
         assert found["metadata"]["annotations"]["reactor/decision"].endswith("/2")
         back = await act(home, generation=3)
         assert (back.status, back.wrote) == ("Done", True), back.detail
-        await heard.until(lambda: stands(home))
+        await heard.until(lambda: have(home))
     events = (await server.admin.get(server.admin.path("events", group="events.k8s.io/v1"))).body["items"]
     assert [one["regarding"]["name"] for one in events] == ["checkout", "checkout"]
 

@@ -65,10 +65,10 @@ async def test_records_move_in_one_batch_and_keep_all_else(zone: Zone) -> None:
 
 
 async def test_a_record_that_another_writer_has_changed_since_is_not_overwritten_unread(zone: Zone) -> None:
-    async def somebody() -> None:
+    async def other_writer() -> None:
         zone.put(weighted("here", 1, "192.0.2.99"))
 
-    meddled = Meddled(route53(zone), before_write=once(somebody))
+    meddled = Meddled(route53(zone), before_write=once(other_writer))
     outcome = await acted(meddled, AWAY, "Route53")
     assert outcome[:3] == ("Done", None, True)
     assert len(meddled.writes) == 2
@@ -113,16 +113,16 @@ async def test_target_groups_move_and_the_rest_of_the_rule_stays(balancer: Balan
 
 
 async def test_another_writer_is_overwritten_once_and_told_of(balancer: Balancer) -> None:
-    async def somebody() -> None:
+    async def other_writer() -> None:
         balancer.put(here=7, there=3)
 
-    meddled = Meddled(target_groups(balancer), after_write=once(somebody))
+    meddled = Meddled(target_groups(balancer), after_write=once(other_writer))
     status, _, _, detail = await acted(meddled, AWAY, "TargetGroups")
     assert status == "Done"
     assert "another writer had made it here=7, there=3, and was overwritten once" in detail
     assert (len(meddled.writes), balancer.weights()) == (2, AWAY)
 
-    stubborn = Meddled(target_groups(balancer), after_write=somebody)
+    stubborn = Meddled(target_groups(balancer), after_write=other_writer)
     assert (await acted(stubborn, HOME, "TargetGroups"))[:2] == ("Failed", "NotAsAsked")
     assert len(stubborn.writes) == 2
 

@@ -43,7 +43,7 @@ def east(emulator: Emulator) -> EmulatedCluster:
     return emulator.cluster("east", crds=[*shipped(), pools()])
 
 
-def stands(sample: Sample, east: EmulatedCluster) -> dict[str, int]:
+def weights_now(sample: Sample, east: EmulatedCluster) -> dict[str, int]:
     entries = backends_of(sample.described, east.get(sample.described.plural, "checkout", "shop"), sample.ref())
     weights = weights_of(sample.described, entries)
     return dict(zip([entry.service for entry in entries], weights, strict=True))
@@ -65,7 +65,7 @@ async def test_an_executor_that_dies_at_its_write_is_followed_by_one_that_ends_i
     done = await carry_out(await connected("east"), action, Clock(), custom=CUSTOM)
     assert (done.status, done.wrote) == ("Done", not after), done.detail
     assert our_writes(sample, emulator) == 1
-    assert stands(sample, east) == {"p": 0, "s": sample.whole} | sample.others
+    assert weights_now(sample, east) == {"p": 0, "s": sample.whole} | sample.others
 
 
 @every_kind
@@ -78,7 +78,7 @@ async def test_a_write_whose_answer_is_lost_is_not_doubled(
     done = await carry_out(api, action, Clock(), custom=CUSTOM)
     assert (done.status, done.wrote) == ("Done", True), done.detail
     assert our_writes(sample, emulator) == 1
-    assert stands(sample, east) == {"p": 0, "s": sample.whole} | sample.others
+    assert weights_now(sample, east) == {"p": 0, "s": sample.whole} | sample.others
 
 
 @every_kind
@@ -93,4 +93,4 @@ async def test_a_late_repeat_does_not_undo_what_another_writer_has_done_since(
     await api.json_patch(f"{path}/checkout", [{"op": "replace", "path": "/spec", "value": home}])
     late = await carry_out(api, action, Clock(), custom=CUSTOM)
     assert (late.status, late.reason) == ("Refused", "AlreadyDone")
-    assert stands(sample, east) == {"p": sample.whole, "s": 0} | sample.others
+    assert weights_now(sample, east) == {"p": sample.whole, "s": 0} | sample.others

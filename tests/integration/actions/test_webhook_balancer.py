@@ -49,10 +49,10 @@ async def test_it_is_read_and_written_once(client: Webhook) -> None:
 
 
 async def test_no_other_writer_is_overwritten_without_being_read(client: Webhook) -> None:
-    async def somebody() -> None:
+    async def other_writer() -> None:
         await client.write(await client.read(), WeightChange({"blue": 7, "green": 7}, "theirs", "theirs"))
 
-    meddled = Meddled(client, before_write=once(somebody))
+    meddled = Meddled(client, before_write=once(other_writer))
     outcome = await carry_out(meddled, ASKED, Clock(), ExecutionContext())
     assert (outcome.status, outcome.detail) == ("Done", "blue 7→0, green 7→1")
     assert len(meddled.writes) == 2

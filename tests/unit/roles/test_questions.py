@@ -16,6 +16,7 @@ from reactor.decide.refreshing import Refresher
 from reactor.runtime.clock import Clock
 from rules.engine.evidence import Confirmation, Lack
 from rules.engine.groups import GroupStore
+from tests.clock import on_virtual_time, virtual_clock
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 ASKED = WantedRequest(action="a/1", rule="a", object="o").model_dump_json(by_alias=True).encode()
@@ -123,3 +124,43 @@ async def test_a_question_is_judged_again_by_decisions_of_its_own_groups_and_of_
 
 async def test_without_evidence_there_is_no_answer() -> None:
     assert await Fleet(late=99.0, recovers=99.0).answer() is None
+
+
+class Busy:
+    """A source on a busy machine: one look at a time, each of which `takes` so many seconds until it is known here."""
+
+    def __init__(self, clock: Clock, takes: float) -> None:
+        self._clock, self._takes = clock, takes
+        self._seen: datetime | None = None
+        self._looking = False
+        self.questions = Questions(lambda: cast("GroupStore", self), cast("Refresher", self), clock)
+
+    async def ask(self, lacks: Sequence[Lack]) -> None:
+        if lacks and not self._looking:
+            self._looking = True
+            asyncio.get_running_loop().call_later(self._takes, self._known, self._clock.now())
+
+    def _known(self, began: datetime) -> None:
+        self._seen, self._looking = began, False
+        self.questions.decided([("a", "o")])
+
+    def confirmed_by(self, rule: str, object_: str) -> frozenset[tuple[str, str]]:
+        return frozenset({(rule, object_)})
+
+    def confirm(self, _rule: str, _object: str, _action: str, since: datetime, _now: datetime) -> Confirmation:
+        if self._seen is not None and self._seen >= since:
+            return Confirmation(wanted=True)
+        return Confirmation(wanted=None, lacks=(Lack("busy", "t", since, ""),))
+
+
+async def _asked_of_a_busy(takes: float) -> bool:
+    return await Busy(virtual_clock(), takes).questions.answer(ASKED) is not None
+
+
+@pytest.mark.parametrize("takes", [0.2, 0.9, 1.3, 1.7])
+def test_on_a_machine_so_busy_that_each_look_takes_more_than_a_second_there_is_an_answer(takes: float) -> None:
+    assert on_virtual_time(_asked_of_a_busy(takes))
+
+
+def test_what_was_seen_more_than_two_seconds_ago_is_no_reason_for_a_yes() -> None:
+    assert not on_virtual_time(_asked_of_a_busy(2.5))

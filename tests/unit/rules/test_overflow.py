@@ -80,13 +80,13 @@ def seen(service: str, at: float, percent: float | None = None, status: str = "H
     return [(at, fact)]
 
 
-def stands(at: float = 0, **weights: int) -> list[Event]:
+def route_now(at: float = 0, **weights: int) -> list[Event]:
     backends = tuple(Backend(service=name, weight=weight) for name, weight in weights.items())
     return [(at, Route(cluster="east", kind="TrafficSplit", namespace="shop", name="web", backends=backends,
                        observed_at=at_(at)))]  # fmt: skip
 
 
-WELL = [*stands(a=1, b=0, c=0), *seen("a", 0, 100), *seen("b", 0), *seen("c", 0)]
+WELL = [*route_now(a=1, b=0, c=0), *seen("a", 0, 100), *seen("b", 0), *seen("c", 0)]
 
 
 def said(*events: list[Event], text: str = RULE, until: float = 300) -> list[Emitted]:
@@ -151,7 +151,7 @@ def test_where_none_bears_anything_on_all_down_says_what_is_written() -> None:
 
 
 def test_another_writers_weights_are_put_right_though_the_tiers_are_partly_healthy() -> None:
-    found = said(WELL, seen("a", 20, 50), stands(40, a=70, b=30, c=0), stands(60, a=10, b=90, c=0))
+    found = said(WELL, seen("a", 20, 50), route_now(40, a=70, b=30, c=0), route_now(60, a=10, b=90, c=0))
     assert writes(found) == [(25, (70, 30, 0), "PrimaryUnhealthy"), (60, (70, 30, 0), "Drift")]
 
 

@@ -41,7 +41,7 @@ def of_kind(kind: str, **more: Any) -> dict[str, Any]:
     return {"cluster": "east", "kind": kind, "namespace": "shop", "name": "web"} | more
 
 
-def stands(kind: str, weights: dict[str, int], *, at: float = 0, **more: Any) -> Event:
+def route_of_kind(kind: str, weights: dict[str, int], *, at: float = 0, **more: Any) -> Event:
     return route(weights, at=at, kind=kind, **more)
 
 
@@ -51,13 +51,13 @@ def test_every_kind_that_rules_can_name_is_described() -> None:
 
 @pytest.mark.parametrize("kind", RATIO)
 def test_where_the_ratio_counts_weights_are_asked_for_as_they_are(kind: str) -> None:
-    events = [stands(kind, {"a": 1, "b": 0, "c": 0}), *WELL, unhealthy("a", at=5), healthy("a", at=9)]
+    events = [route_of_kind(kind, {"a": 1, "b": 0, "c": 0}), *WELL, unhealthy("a", at=5), healthy("a", at=9)]
     assert moves(three(route=of_kind(kind)), *events) == [(5, {"a": 0, "b": 1, "c": 1}), (9, {"a": 1, "b": 0, "c": 0})]
 
 
 @pytest.mark.parametrize("kind", PERCENT)
 def test_percentages_add_up_by_largest_remainder(kind: str) -> None:
-    events = [stands(kind, {"a": 100, "b": 0, "c": 0}), *WELL, unhealthy("a", at=5), healthy("a", at=9)]
+    events = [route_of_kind(kind, {"a": 100, "b": 0, "c": 0}), *WELL, unhealthy("a", at=5), healthy("a", at=9)]
     there, back = {"a": 0, "b": 50, "c": 50}, {"a": 100, "b": 0, "c": 0}
     assert moves(three(route=of_kind(kind)), *events) == [(5, there), (9, back)]
     weighted = [{"service": "a"}, {"service": "b", "weight": 2}, {"service": "c", "weight": 1}]
@@ -72,9 +72,9 @@ def test_a_route_that_no_history_lists_has_all_of_it_at_the_primary(kind: str) -
 
 @pytest.mark.parametrize("kind", PERCENT)
 def test_what_others_have_stays_theirs(kind: str) -> None:
-    events = [stands(kind, {"a": 80, "b": 0, "c": 0, "x": 20}), *WELL, unhealthy("a", at=5)]
+    events = [route_of_kind(kind, {"a": 80, "b": 0, "c": 0, "x": 20}), *WELL, unhealthy("a", at=5)]
     assert moves(three(route=of_kind(kind)), *events) == [(5, {"a": 0, "b": 40, "c": 40})]
-    taken = [stands(kind, {"a": 0, "b": 0, "c": 0, "x": 100}), *WELL]
+    taken = [route_of_kind(kind, {"a": 0, "b": 0, "c": 0, "x": 100}), *WELL]
     held = [one.what for one in said(three(route=of_kind(kind)), *taken) if isinstance(one.what, Hold)]
     assert [(one.held, "x, no backends of the rule" in one.detail) for one in held] == [("RouteUnusable", True)]
 
@@ -82,7 +82,7 @@ def test_what_others_have_stays_theirs(kind: str) -> None:
 @pytest.mark.parametrize("kind", PERCENT)
 def test_a_trial_and_steps_are_percentages_as_they_are(kind: str) -> None:
     rule = three(route=of_kind(kind), steps=[{"percent": 10, "pauseSeconds": 5}])
-    events = [stands(kind, {"a": 100, "b": 0, "c": 0}), *WELL, unhealthy("a", at=5), healthy("a", at=9)]
+    events = [route_of_kind(kind, {"a": 100, "b": 0, "c": 0}), *WELL, unhealthy("a", at=5), healthy("a", at=9)]
     asked = moves(rule, *events)
     assert [weights for _, weights in asked[1:]] == [{"a": 10, "b": 45, "c": 45}, {"a": 100, "b": 0, "c": 0}]
 
@@ -90,7 +90,7 @@ def test_a_trial_and_steps_are_percentages_as_they_are(kind: str) -> None:
 @pytest.mark.parametrize("kind", PERCENT)
 def test_a_hand_edit_of_percentages_is_drift(kind: str) -> None:
     home = {"a": 100, "b": 0, "c": 0}
-    events = [stands(kind, home), *WELL, stands(kind, {"a": 90, "b": 10, "c": 0}, at=50)]
+    events = [route_of_kind(kind, home), *WELL, route_of_kind(kind, {"a": 90, "b": 10, "c": 0}, at=50)]
     things = [one.what for one in said(three(route=of_kind(kind)), *events) if isinstance(one.what, SetWeights)]
     assert [(dict(one.weights), one.because) for one in things] == [(home, "Drift")]
 
@@ -121,7 +121,7 @@ def test_the_sum_always_holds(wanted: list[int], others: list[int], whole: int) 
 
 
 def pool(weights: dict[str, int], *, at: float = 0, **more: Any) -> Event:
-    return stands(CUSTOM, weights, at=at, custom_kind="Pool", **more)
+    return route_of_kind(CUSTOM, weights, at=at, custom_kind="Pool", **more)
 
 
 def custom(**keys: Any) -> dict[str, Any]:
@@ -136,7 +136,7 @@ def test_a_kind_of_the_settings_says_with_its_inventory_what_it_adds_up_to() -> 
 
 
 def test_another_kind_of_the_settings_with_the_same_name_is_another_route() -> None:
-    events = [stands(CUSTOM, {"a": 1, "b": 0, "c": 0}, custom_kind="Other"), *WELL, unhealthy("a", at=5)]
+    events = [route_of_kind(CUSTOM, {"a": 1, "b": 0, "c": 0}, custom_kind="Other"), *WELL, unhealthy("a", at=5)]
     assert moves(custom(backends=None, primary=None) | {"name": "web"}, *events) == []
 
 
@@ -155,7 +155,7 @@ def test_a_host_of_a_virtual_service_is_its_service_wherever_it_is_written() -> 
         route=of_kind("VirtualService"), primary=hosts["a"], backends=[{"service": one} for one in hosts.values()]
     )
     there = healthy("service/east/west/b", at=0)
-    listed = stands("VirtualService", {hosts["a"]: 100, hosts["b"]: 0, "c": 0})
+    listed = route_of_kind("VirtualService", {hosts["a"]: 100, hosts["b"]: 0, "c": 0})
     moved = [(5, {"a": 0, "west/b": 50, "c": 50})]
     assert moves(rule, listed, *WELL, there, unhealthy("a", at=5)) == moved
     assert moves(rule, *WELL, there, unhealthy("a", at=5)) == moved

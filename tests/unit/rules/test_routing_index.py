@@ -217,7 +217,7 @@ def plain(routing: Routing, fact: Fact) -> Iterator[Address]:
         kind = kind_of(rule)
         if isinstance(rule, TrafficFailover):
             yield from ((name, scope) for scope in _of_traffic(rule, fact))
-        elif not routing.is_passed_over(rule, fact):
+        elif not routing.is_skipped(rule, fact):
             yield from ((name, kind.scope(rule, object_)) for object_ in kind.objects(rule, fact))
 
 

@@ -131,13 +131,13 @@ async def test_a_source_with_two_signals_is_asked_for_both_and_ends_as_one() -> 
     """As nodes do: of nodes and of zones. Found by chaos: each clean stop ended such a source with an error."""
     requests, out = RefreshRequests(MemoryBus(lambda: AT), HandClock()), list[str]()
 
-    def voice(name: str) -> RefreshHandler:
+    def answering(name: str) -> RefreshHandler:
         async def hear(_: RefreshRequest) -> None:
             out.append(name)
 
         return hear
 
-    running = [asyncio.create_task(requests.hear("nodes", voice(name))) for name in ("node", "zone")]
+    running = [asyncio.create_task(requests.hear("nodes", answering(name))) for name in ("node", "zone")]
     await asyncio.sleep(0)
     await requests.ask("nodes", RefreshRequest(targets=("node/a",), not_before=AT))
     for _ in range(5):

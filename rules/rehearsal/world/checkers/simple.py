@@ -64,15 +64,15 @@ def untold(told: WorldLog, rule: ClusterTaint | Notification, now: float) -> Ite
         if not matches(rule.match, target):
             continue
         held = (rule.name, target) in told.holds
-        stands, coming = _answered(told, rule, target)
+        is_tainted, coming = _answered(told, rule, target)
         bad = told.words.surely(target, rule.signals, now, Health.UNHEALTHY)
         good = told.words.surely(target, rule.signals, now, Health.HEALTHY)
         if bad > rule.toleration_seconds + GRACE:
             what = f"{target} has been bad for {bad:g} s, and no person was told"
-            yield Violation(Promise.LOST, "" if stands or coming or held else what, target)
+            yield Violation(Promise.LOST, "" if is_tainted or coming or held else what, target)
         elif good > rule.recovery_seconds + GRACE:
             what = f"{target} has been good for {good:g} s, and no person was told"
-            yield Violation(Promise.LOST, what if stands and coming and not held else "", target)
+            yield Violation(Promise.LOST, what if is_tainted and coming and not held else "", target)
 
 
 def _answered(told: WorldLog, rule: ClusterTaint | Notification, target: str) -> tuple[bool, bool]:
@@ -82,5 +82,5 @@ def _answered(told: WorldLog, rule: ClusterTaint | Notification, target: str) ->
         return is_told, is_told
     key = (rule.name, target, "taints")
     done, flying = told.done.get(key), told.flying.get(key)
-    stands = isinstance(done, SetTaints) and bool(done.taints)
-    return stands, bool(flying.taints) if isinstance(flying, SetTaints) else stands
+    is_tainted = isinstance(done, SetTaints) and bool(done.taints)
+    return is_tainted, bool(flying.taints) if isinstance(flying, SetTaints) else is_tainted

@@ -110,15 +110,15 @@ def _by_cluster(case: WorkloadCase, cluster: str) -> Iterator[tuple[bool, float,
         parts, status = case.told.words.parts(target, rule.signals, case.now, statuses), statuses[0]
         ever = rule.treat_unknown_as is UnknownAs.UNHEALTHY or any(one is not Health.UNKNOWN for _, one in parts)
         seconds = clocked(parts, case.now, statuses, rule.recovery_seconds)
-        borne = rule.toleration_seconds + _borne(Taint(key=key, effect="NoExecute"), policy)
+        borne = rule.toleration_seconds + _tolerated_seconds(Taint(key=key, effect="NoExecute"), policy)
         yield seconds >= borne and bool(seconds or parts) and ever, seconds, f"{status} {seconds:g} of {borne:g} s"
     for (_, key, effect), (taint, since) in case.told.taints.get(cluster, {}).items():
         if effect == "NoExecute":
-            seconds, borne = max(case.now - since, 0.0), _borne(taint, policy)
+            seconds, borne = max(case.now - since, 0.0), _tolerated_seconds(taint, policy)
             yield case.now >= since and seconds >= borne, seconds, f"{key} {seconds:g} of {borne:g} s"
 
 
-def _borne(taint: Taint, policy: Policy) -> float:
+def _tolerated_seconds(taint: Taint, policy: Policy) -> float:
     """For how long a taint is tolerated, at least: the least of all tolerations that are about it; none: not at all."""
     given: Sequence[Toleration] = policy.placement.cluster_tolerations
     about = [one for one in given if one.effect in ("", taint.effect) and one.key in ("", taint.key)]
@@ -193,7 +193,7 @@ def unplaced(told: WorldLog, rule: WorkloadFailover, now: float) -> Iterator[Vio
             if policy.failover is None or policy.failover.cluster is None:
                 continue
             bad = told.words.surely(target, rule.signals, now, Health.UNHEALTHY)
-            borne = rule.toleration_seconds + _borne(Taint(key=NOT_READY, effect="NoExecute"), policy)
+            borne = rule.toleration_seconds + _tolerated_seconds(Taint(key=NOT_READY, effect="NoExecute"), policy)
             known = now - copies.known_at.get(name, now) > GRACE
             if known and min(bad, now - told.clouded) > borne + GRACE:
                 lost = name not in leaving and (rule.name, object_) not in told.holds

@@ -38,7 +38,7 @@ class Scene:
         """Our writes, in order."""
         return self.emulator.writes.effective(manager="alert-reactor")
 
-    def stands(self, cluster: str) -> set[str]:
+    def present(self, cluster: str) -> set[str]:
         """Objects in the namespace `shop` of a cluster: `ConfigMap/settings`."""
         kinds = ("configmaps", "secrets", "serviceaccounts", "persistentvolumeclaims", "deployments", "pods")
         return {

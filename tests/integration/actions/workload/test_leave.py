@@ -85,7 +85,7 @@ async def test_pods_leave_through_evictions_and_then_the_object_goes(
 ) -> None:
     outcome = await scene.do(action)
     assert (outcome.status, outcome.wrote) == ("Done", True)
-    assert scene.stands("member1") == {"Pod/stranger"}
+    assert scene.present("member1") == {"Pod/stranger"}
     done = [
         (write.resource, write.subresource) for write in scene.emulator.writes.effective() if write.manager != "world"
     ]
@@ -128,17 +128,17 @@ async def test_a_budget_is_waited_for_and_then_said(scene: Scene, member1: Emula
     outcome = await scene.do(purge("member1"))
     assert (outcome.status, outcome.reason) == ("Failed", "DisruptionBudget")
     assert "budget shop/nginx" in outcome.detail
-    assert "Deployment/nginx" in scene.stands("member1")
+    assert "Deployment/nginx" in scene.present("member1")
 
 
 async def test_a_purge_goes_on_where_a_budget_stopped_it(scene: Scene, member1: EmulatedCluster) -> None:
     budget(member1, 3)
     assert (await scene.do(purge("member1"))).status == "Failed"
-    left = len([one for one in scene.stands("member1") if one.startswith("Pod/nginx-")])
+    left = len([one for one in scene.present("member1") if one.startswith("Pod/nginx-")])
     assert left == 2, "four pods match the budget, so one may leave"
     member1.delete("poddisruptionbudgets", "nginx", "shop")
     assert (await scene.do(purge("member1"))).status == "Done"
-    assert scene.stands("member1") == {"Pod/stranger"}
+    assert scene.present("member1") == {"Pod/stranger"}
 
 
 async def test_pods_that_replace_those_that_left_go_with_the_object(scene: Scene, member1: EmulatedCluster) -> None:
@@ -150,7 +150,7 @@ async def test_pods_that_replace_those_that_left_go_with_the_object(scene: Scene
     await asyncio.sleep(1.1)
     member1.create(pod("nginx-new", member1.get("replicasets", "nginx-1", "shop")))
     assert (await scene.do(purge("member1", decided_at=decided))).status == "Done"
-    assert "Pod/nginx-new" in scene.stands("member1"), "the emulator collects no garbage; a cluster would"
+    assert "Pod/nginx-new" in scene.present("member1"), "the emulator collects no garbage; a cluster would"
 
 
 async def test_a_copy_that_was_made_after_the_decision_is_another_one(scene: Scene, member1: EmulatedCluster) -> None:
@@ -163,7 +163,7 @@ async def test_budgets_that_overlap_are_reported_at_once(scene: Scene, member1: 
     budget(member1, 1, "second")
     outcome = await scene.do(purge("member1"))
     assert (outcome.status, outcome.reason) == ("Failed", "EvictionRefused")
-    assert "Deployment/nginx" in scene.stands("member1")
+    assert "Deployment/nginx" in scene.present("member1")
 
 
 async def test_finalizers_that_hold_the_copy_are_named(scene: Scene, member1: EmulatedCluster) -> None:
@@ -181,7 +181,7 @@ async def test_finalizers_that_hold_the_copy_are_named(scene: Scene, member1: Em
 async def test_a_copy_that_changes_all_the_time_is_removed_all_the_same(scene: Scene, member1: EmulatedCluster) -> None:
     member1.faults.add(Fault(StatusFault(409), verb="delete", resource="deployments", count=2))
     assert (await scene.do(purge("member1"))).status == "Done"
-    assert "Deployment/nginx" not in scene.stands("member1")
+    assert "Deployment/nginx" not in scene.present("member1")
 
 
 async def test_a_lost_answer_to_a_removal_is_no_second_one(scene: Scene, member1: EmulatedCluster) -> None:
@@ -206,7 +206,7 @@ async def test_a_late_purge_does_not_remove_a_copy_that_was_placed_since(
     assert (await scene.do(place({"member1": 9}, "member2", generation=2))).status == "Done"
     outcome = await scene.do(late)
     assert (outcome.status, outcome.reason) == ("Refused", "Stale")
-    assert "Deployment/nginx" in scene.stands("member1")
+    assert "Deployment/nginx" in scene.present("member1")
 
 
 async def test_a_workload_without_pods_is_just_removed(scene: Scene) -> None:
@@ -214,7 +214,7 @@ async def test_a_workload_without_pods_is_just_removed(scene: Scene) -> None:
     config = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "settings", "namespace": "shop"}}
     scene.members["member1"].create(config)
     assert (await scene.do(purge("member1", workload=ref))).status == "Done"
-    assert scene.stands("member1") == set()
+    assert scene.present("member1") == set()
 
 
 async def test_a_dry_run_removes_nothing(scene: Scene, member1: EmulatedCluster) -> None:

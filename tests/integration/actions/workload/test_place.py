@@ -33,7 +33,7 @@ def nginx(scene: Scene, cluster: str) -> JsonObject:
 async def test_a_workload_arrives_with_all_that_it_needs(scene: Scene, member1: EmulatedCluster) -> None:
     outcome = await scene.do(place({"member2": 5}, "member1"))
     assert (outcome.status, outcome.wrote) == ("Done", True)
-    assert scene.stands("member2") == ALL
+    assert scene.present("member2") == ALL
     arrived = nginx(scene, "member2")
     assert arrived["spec"]["replicas"] == 5
     assert arrived["spec"]["template"] == nginx(scene, "member1")["spec"]["template"]
@@ -80,7 +80,7 @@ async def test_what_was_taken_over_goes_back_in_one_write_and_nothing_else_is_to
 
 async def test_dependencies_stay_where_they_are_not_asked_for(scene: Scene, member1: EmulatedCluster) -> None:
     await scene.do(place({"member2": 1}, "member1", propagate_deps=False))
-    assert scene.stands("member2") == {"Deployment/nginx"}
+    assert scene.present("member2") == {"Deployment/nginx"}
 
 
 async def test_a_copy_of_another_owner_is_only_scaled(scene: Scene, member1: EmulatedCluster) -> None:
@@ -138,7 +138,7 @@ async def test_a_dead_source_is_skipped_for_the_next(scene: Scene, member1: Emul
     await scene.do(place({"member2": 1}, "member1"))
     member1.faults.add(Fault(Hang()))
     outcome = await scene.do(place({"member3": 1}, "member1", "member2", generation=2))
-    assert (outcome.status, scene.stands("member3")) == ("Done", ALL)
+    assert (outcome.status, scene.present("member3")) == ("Done", ALL)
 
 
 async def test_a_remembered_copy_takes_the_place_of_a_dead_source(scene: Scene, member1: EmulatedCluster) -> None:
@@ -147,7 +147,7 @@ async def test_a_remembered_copy_takes_the_place_of_a_dead_source(scene: Scene, 
         scene.members[name].faults.add(Fault(Reset()))
     scene.members["member3"].create(needed()[1])  # a Secret is never remembered, so the target has to have it
     outcome = await scene.do(place({"member3": 2}, "member1", "member2", generation=2))
-    assert (outcome.status, scene.stands("member3")) == ("Done", ALL)
+    assert (outcome.status, scene.present("member3")) == ("Done", ALL)
 
 
 async def test_secrets_are_not_remembered(scene: Scene, member1: EmulatedCluster) -> None:
@@ -173,7 +173,7 @@ async def test_a_secret_that_may_not_be_read_is_named(scene: Scene, member1: Emu
     outcome = await scene.do(place({"member2": 1}, "member1"))
     assert (outcome.status, outcome.reason) == ("Failed", "Forbidden")
     assert "secrets/key" in outcome.detail
-    assert "Deployment/nginx" not in scene.stands("member2")
+    assert "Deployment/nginx" not in scene.present("member2")
 
 
 async def test_an_object_that_only_the_source_understands_is_said_to_stay(
@@ -190,7 +190,7 @@ async def test_what_is_missing_and_optional_keeps_nothing_back(scene: Scene) -> 
     spec = {"containers": [{"name": "web", "image": "registry.invalid/web:1", "envFrom": [ref]}]}
     scene.members["member1"].create(deployment(spec=spec))
     outcome = await scene.do(place({"member2": 1}, "member1"))
-    assert (outcome.status, scene.stands("member2")) == ("Done", {"Deployment/nginx"})
+    assert (outcome.status, scene.present("member2")) == ("Done", {"Deployment/nginx"})
 
 
 # Targets that refuse.
@@ -209,7 +209,7 @@ async def test_a_missing_namespace_is_made_where_that_is_allowed(scene: Scene, m
         scene.world.clock, scene.world.clusters, {}, scene.world.http, create_namespaces=True
     )
     outcome = await scene.do(place({"member2": 1}, "member1"))
-    assert (outcome.status, scene.stands("member2")) == ("Done", ALL)
+    assert (outcome.status, scene.present("member2")) == ("Done", ALL)
 
 
 def refuse(monkeypatch: pytest.MonkeyPatch, kind: str, words: str, code: int = 403) -> None:
@@ -251,7 +251,7 @@ async def test_a_refusal_has_its_own_word_and_names_what_was_written_before(
 async def test_one_cluster_that_refuses_keeps_no_other_from_its_copy(scene: Scene, member1: EmulatedCluster) -> None:
     scene.members["member2"].faults.add(Fault(Forbid(), verb="patch", resource="deployments"))
     outcome = await scene.do(place({"member2": 1, "member3": 1}, "member1"))
-    assert (outcome.status, outcome.reason, scene.stands("member3")) == ("Failed", "Forbidden", ALL)
+    assert (outcome.status, outcome.reason, scene.present("member3")) == ("Failed", "Forbidden", ALL)
     assert "'patch'" in outcome.detail
 
 
@@ -261,7 +261,7 @@ async def test_a_target_that_does_not_answer_is_unreachable(
     monkeypatch.setattr("reactor.actions.workload.place.SETTLE_SECONDS", 15.0)  # the other has to be done within it
     scene.members["member2"].faults.add(Fault(Hang()))
     outcome = await scene.do(place({"member2": 1, "member3": 1}, "member1"))
-    assert (outcome.status, outcome.reason, scene.stands("member3")) == ("Failed", "ClusterUnreachable", ALL)
+    assert (outcome.status, outcome.reason, scene.present("member3")) == ("Failed", "ClusterUnreachable", ALL)
 
 
 async def test_a_cluster_that_the_settings_do_not_name_is_reported(scene: Scene, member1: EmulatedCluster) -> None:
@@ -324,7 +324,7 @@ async def test_a_process_that_died_between_two_writes_is_finished_by_the_next(
     assert len(scene.writes()) == after
     fault.remove()
     assert (await scene.do(place({"member2": 1}, "member1"))).status == "Done"
-    assert (len(scene.writes()), scene.stands("member2")) == (len(ALL), ALL)
+    assert (len(scene.writes()), scene.present("member2")) == (len(ALL), ALL)
 
 
 async def test_a_write_that_arrives_after_its_process_was_killed_is_no_second_one(
@@ -338,7 +338,7 @@ async def test_a_write_that_arrives_after_its_process_was_killed_is_no_second_on
     await asyncio.gather(killed, return_exceptions=True)
     assert (await scene.do(place({"member2": 1}, "member1"))).status == "Done"
     await asyncio.sleep(0.5)
-    assert (len(scene.writes()), scene.stands("member2")) == (len(ALL), ALL)
+    assert (len(scene.writes()), scene.present("member2")) == (len(ALL), ALL)
 
 
 async def test_two_processes_with_the_same_action_write_once(scene: Scene, member1: EmulatedCluster) -> None:

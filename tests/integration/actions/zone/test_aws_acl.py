@@ -9,7 +9,7 @@ import pytest
 
 from reactor.actions.outcomes import Declined, NotAsAsked
 from reactor.actions.zone import aws_acl
-from reactor.actions.zone.isolation_context import IsolationContext, Stands, ZoneWorld
+from reactor.actions.zone.isolation_context import IsolationContext, StepResult, ZoneWorld
 from reactor.actions.zone.step_settings import StepSettings
 from reactor.clients.aws import Ec2
 from reactor.runtime.clock import Clock
@@ -38,7 +38,7 @@ def isolation(vpc: Vpc, ec2: Ec2 | None = None, *, undo: bool = False, **network
 
 
 async def crashing(
-    vpc: Vpc, run: Callable[[IsolationContext], Awaitable[Stands]], *, undo: bool, at: int, after: bool
+    vpc: Vpc, run: Callable[[IsolationContext], Awaitable[StepResult]], *, undo: bool, at: int, after: bool
 ) -> None:
     with pytest.raises(Crash):
         await run(isolation(vpc, Crashing(vpc.boto, at, after), undo=undo))

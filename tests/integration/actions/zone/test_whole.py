@@ -38,7 +38,7 @@ def isolated() -> dict[str, Any]:
     }
 
 
-def stands(cluster: EmulatedCluster) -> dict[str, Any]:
+def node_marks(cluster: EmulatedCluster) -> dict[str, Any]:
     return {
         name: (spec.get("taints", []), spec.get("unschedulable", False), notes)
         for name, (_, notes, spec) in picture(cluster)[0].items()
@@ -47,7 +47,7 @@ def stands(cluster: EmulatedCluster) -> dict[str, Any]:
 
 def check_isolated(cluster: EmulatedCluster, isolated: dict[str, Any]) -> None:
     nodes, running, policies = picture(cluster)
-    assert stands(cluster) == isolated
+    assert node_marks(cluster) == isolated
     label = "node.kubernetes.io/exclude-from-external-load-balancers"
     assert {name: labels.get(label) for name, (labels, _, _) in nodes.items()} == {
         "a1": "true", "a2": "true", "a3": "true", "a4": "mine", "b1": None, "c1": None,
@@ -141,7 +141,7 @@ async def test_a_zone_that_fails_again_on_its_way_back_is_isolated_again(
     with pytest.raises(Crash):
         await reactor(CrashingApi(api, at, after=True)).failback()
     await reactor(api).failover()
-    assert {name: (taints, off) for name, (taints, off, _) in stands(east).items()} == {
+    assert {name: (taints, off) for name, (taints, off, _) in node_marks(east).items()} == {
         name: (taints, off) for name, (taints, off, _) in isolated.items()
     }
     await reactor(api).failback()

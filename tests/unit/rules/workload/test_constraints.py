@@ -144,7 +144,7 @@ def group_of(field: str, name: str, state: ClusterState) -> str:
     return state.labels.get("tier", "") if field == "tier" else str(getattr(state, field))
 
 
-def stands(one: dict[str, Any], names: set[str], fleet_: dict[str, ClusterState]) -> bool:
+def is_met(one: dict[str, Any], names: set[str], fleet_: dict[str, ClusterState]) -> bool:
     """Judged by an onlooker: how many groups hold a copy."""
     field = one.get("spreadByLabel") or one["spreadByField"]
     groups = {group_of(field, name, fleet_[name]) for name in names}
@@ -175,4 +175,4 @@ def test_no_fleet_and_no_constraint_is_landed_in_a_way_that_breaks_it(data: Any)
     assert set(holding) - set(leaving) <= plan.keys()
     for one in spread:
         if all(group_of(one.get("spreadByLabel") or one["spreadByField"], name, fleet_[name]) for name in holding):
-            assert not stands(one, set(holding), fleet_) or stands(one, set(plan), fleet_), (one, plan)
+            assert not is_met(one, set(holding), fleet_) or is_met(one, set(plan), fleet_), (one, plan)
