@@ -31,7 +31,7 @@ class Listing:
 
     found: dict[ObjectKey, _Stored] = field(default_factory=dict)
     changes: list[ObjectChange] = field(default_factory=list)
-    """What was added or is different."""
+    """Objects that were added, or that are different now."""
     pages: dict[bytes, tuple[ObjectKey, ...]] = field(default_factory=dict)
     """The keys on each page, by the digest of the page."""
 
