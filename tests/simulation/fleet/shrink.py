@@ -37,16 +37,10 @@ def _shorter(scenario: Scenario) -> Iterator[Scenario]:
     if len(scenario.plans) > 1:
         for number in range(len(scenario.plans)):
             yield replace(scenario, plans=_without(scenario.plans, number))
-    for number in range(len(scenario.pauses)):
-        yield replace(scenario, pauses=_without(scenario.pauses, number))
-    for number in range(len(scenario.zones)):
-        yield replace(scenario, zones=_without(scenario.zones, number))
-    for number in range(len(scenario.clusters)):
-        yield replace(scenario, clusters=_without(scenario.clusters, number))
-    for number in range(len(scenario.answers)):
-        yield replace(scenario, answers=_without(scenario.answers, number))
-    for number in range(len(scenario.orders)):
-        yield replace(scenario, orders=_without(scenario.orders, number))
+    for part in ("pauses", "zones", "clusters", "answers", "orders"):
+        things = getattr(scenario, part)
+        for number in range(len(things)):
+            yield replace(scenario, **{part: _without(things, number)})
     if scenario.shuffled:
         yield replace(scenario, shuffled=False)
     if scenario.skew:
