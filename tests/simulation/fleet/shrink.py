@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from tests.simulation.fleet.scenario import Plan, Scenario
 
@@ -38,9 +38,10 @@ def _shorter(scenario: Scenario) -> Iterator[Scenario]:
         for number in range(len(scenario.plans)):
             yield replace(scenario, plans=_without(scenario.plans, number))
     for part in ("pauses", "zones", "clusters", "answers", "orders"):
-        things = getattr(scenario, part)
+        things: tuple[Any, ...] = getattr(scenario, part)
         for number in range(len(things)):
-            yield replace(scenario, **{part: _without(things, number)})
+            without: dict[str, Any] = {part: _without(things, number)}
+            yield replace(scenario, **without)
     if scenario.shuffled:
         yield replace(scenario, shuffled=False)
     if scenario.skew:
