@@ -95,8 +95,8 @@ class ObjectCopy:
             return [ObjectChange(ChangeType(kind), self._stored[key].object, unbroken=unbroken)]
         return []
 
-    def is_known(self, digest: bytes, listing: Listing) -> bool:
-        """True if the last LIST had the same page: it is taken from there, and its items need not be parsed."""
+    def take_known_page(self, digest: bytes, listing: Listing) -> bool:
+        """Take a page that the last LIST had too, whose items need not be parsed. False: it had none such."""
         keys = self._pages.get(digest)
         if keys is None:
             return False

@@ -242,7 +242,7 @@ class Reflector:
             if not version:
                 look = ReadInterval(look.began, self._clock.now())  # all pages show one state, that of the first
             version = page.version
-            if not self._copy.is_known(page.digest, listing):
+            if not self._copy.take_known_page(page.digest, listing):
                 await self._copy.take_page(page.digest, items(self._api, self._path, page), listing)
         if self._clock.standstill.ended_at > look.began:
             return  # how old this is, is not known: it is listed again at once

@@ -51,9 +51,9 @@ class Followed:
         self.bin.mkdir(parents=True, exist_ok=True)
         folders = [str(self.bin), *([str(found.parent)] if (found := nats()) else [])]
         self._env["PATH"] = os.pathsep.join([*folders, self._env["PATH"]])
+        self._typed = typed(self.bin)
 
     def __enter__(self) -> Self:
-        self._typed = typed(self.bin)
         self._typed.__enter__()
         return self
 

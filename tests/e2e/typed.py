@@ -54,17 +54,22 @@ def typed(folder: Path) -> Iterator[None]:
         program = folder / "reactor"
         program.write_text(PROGRAM.format(python=sys.executable, address=address))
         program.chmod(0o755)
-        Thread(target=_serve, args=(server,), daemon=True).start()
+        callers: list[socket.socket] = []
+        Thread(target=_serve, args=(server, callers), daemon=True).start()
         try:
             yield
         finally:
             server.shutdown(socket.SHUT_RDWR)  # ends `accept`
+            for caller in callers:
+                with suppress(OSError):  # its command has ended
+                    caller.shutdown(socket.SHUT_RDWR)
 
 
-def _serve(server: socket.socket) -> None:
+def _serve(server: socket.socket, callers: list[socket.socket]) -> None:
     with suppress(OSError):  # it was shut down
         while True:
             caller, _ = server.accept()
+            callers.append(caller)
             Thread(target=_run, args=(caller,), daemon=True).start()
 
 

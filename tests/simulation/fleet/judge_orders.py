@@ -63,12 +63,18 @@ def _last(orders: Sequence[OrderSeen], sent: float) -> list[OrderSeen]:
 
 
 def _founds(route: RouteHistory, run: Run, order: OrderSeen, write: Write) -> bool:
-    """True if the order alone is reason enough. What is finished comes back without force only if it is healthy."""
+    """True if the order alone is reason enough. What is finished comes back without force only if it is healthy.
+
+    An order to bring back ends one isolation: one that was there when it was heard, and no later one.
+    """
     if order.order.what == "isolate":
         return route.away(write)
     if route.away(write):
         return False
     isolated = max((one.at for one in route.writes if route.away(one) and one.at < write.at), default=-inf)
+    is_done = any(not route.away(one) and order.given <= one.at < write.at for one in route.writes)
+    if is_done or isolated > run.due(order.taken):
+        return False
     is_good = not any(outage.begin <= write.at < outage.end for outage in route.outages)
     return order.order.what == "force-back" or is_good or order.given < run.due(isolated)
 

@@ -222,6 +222,13 @@ def test_a_yes_to_an_outage_that_ended_unseen_is_none_to_the_next() -> None:
     assert moves(rule, *HOME, *seen, approved(35), approved(45), until=60) == [(45, MOVED)]
 
 
+def test_a_yes_counts_after_a_time_without_observations_in_which_the_outage_went_on() -> None:
+    rule = {**ASKING, "tolerationSeconds": 10}
+    seen = [unhealthy("a", at=10, since=at(10)), unhealthy("a", at=33, since=at(10))]
+    assert holds(rule, *HOME, *seen, until=60) == [(20, "AwaitingApproval")]
+    assert moves(rule, *HOME, *seen, approved(35), until=60) == [(35, MOVED)]
+
+
 def test_what_expired_is_asked_for_again_when_it_begins_again() -> None:
     history = [*HOME, unhealthy("a", at=10), healthy("a", at=1000), unhealthy("a", at=1001)]
     assert holds(ASKING, *history, until=1500)[2:] == [(1001, "AwaitingApproval")]
