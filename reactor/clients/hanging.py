@@ -60,13 +60,22 @@ async def unless_hung(
 async def _wait_or_ask(
     task: asyncio.Task[Any], ask: Callable[[], Awaitable[object]], what: str, answers_max: float
 ) -> None:
+    """Return when the task has ended: also while a small request waits, which a slow server answers as late."""
     unanswered, answers = False, 0
     while not (await asyncio.wait({task}, timeout=ASK_SECONDS))[0]:
-        answered = await _answers(ask)
-        if answered and unanswered and not task.done():
+        asking = asyncio.create_task(_answers(ask))
+        try:
+            await asyncio.wait({task, asking}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            asking.cancel()
+            await asyncio.wait({asking})
+        if task.done():
+            return
+        answered = asking.result()
+        if answered and unanswered:
             raise Hung(f"{what} hangs, on a server that answers again")
         answers += answered
-        if answers >= answers_max and not task.done():
+        if answers >= answers_max:
             raise Hung(f"{what} hangs, on a server that answers other requests")
         unanswered = unanswered or not answered
 

@@ -29,6 +29,11 @@ log = logging.getLogger(__name__)
 ANSWER_WITHIN = timedelta(seconds=4)
 """Time within which an executor gets its answer on evidence that is no older than FRESH, and within FRESH more, on
 evidence twice as old. Without an answer it waits a little, and the action is asked for again."""
+SLOW_AFTER = timedelta(seconds=30)
+"""Time for which the questions about a group stay without an answer until evidence counts that is as old as OLD."""
+OLD = timedelta(seconds=10)
+"""Oldest evidence that counts where no look is answered in less time: so long is a request waited for. Else a server
+that takes three seconds for each answer would prevent all actions."""
 AHEAD_MAX = timedelta(seconds=AHEAD_SECONDS_MAX)
 LOOK = 0.25
 """Seconds after which the sources are asked again. A decision for the action's group is looked at as it is made."""
@@ -44,6 +49,14 @@ class _Waiter:
     """Set when one of them was decided for."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Unanswered:
+    """Questions about one object that got no answer, one after the other."""
+
+    first_at: datetime
+    last_at: datetime
+
+
 class Questions:
     """The questions about one partition's actions."""
 
@@ -53,6 +66,7 @@ class Questions:
         self._refresher = refresher
         self._clock = clock
         self._waiting: set[_Waiter] = set()
+        self._unanswered: dict[RuleObject, _Unanswered] = {}
 
     def decided(self, groups: Collection[RuleObject]) -> None:
         """The partition has decided for these groups: what questions about them lack may be there.
@@ -100,14 +114,17 @@ class Questions:
     async def _proven(self, asked: WantedRequest) -> Confirmation | None:
         """Give a yes or a no on evidence from after the question; None: there was none in time."""
         asked_at = self._clock.now()
+        is_slow = self._is_slow(asked, asked_at)
         with self._waiter(asked) as waiter:
             while True:
                 waiter.decided.clear()
                 now = self._clock.now()
-                answer = self._confirmed(asked, asked_at, now)
+                answer = self._confirmed(asked, asked_at, now, is_slow=is_slow)
                 if answer.wanted is not None:
+                    self._unanswered.pop((asked.rule, asked.object), None)
                     return answer
                 if now >= asked_at + ANSWER_WITHIN + FRESH:
+                    self._stay_unanswered(asked, asked_at)
                     return None
                 await self._refresher.ask(answer.lacks)
                 try:
@@ -116,12 +133,33 @@ class Questions:
                 except TimeoutError:
                     continue
 
-    def _confirmed(self, asked: WantedRequest, asked_at: datetime, now: datetime) -> Confirmation:
+    def _confirmed(self, asked: WantedRequest, asked_at: datetime, now: datetime, *, is_slow: bool) -> Confirmation:
         """Give the answer on what is known now. What was seen first is no reason for a yes when it is old by now: on a
         busy machine each look takes its time, and one of the later ones is as young as it has to be."""
-        store = self._group_store()
-        answer = store.confirm(asked.rule, asked.object, asked.action, asked_at, now)
-        if not answer.wanted or now - asked_at <= FRESH:
-            return answer
-        age = FRESH if now < asked_at + ANSWER_WITHIN else 2 * FRESH
-        return store.confirm(asked.rule, asked.object, asked.action, now - age, now)
+        in_time = now < asked_at + ANSWER_WITHIN
+        answer = self._seen_since(asked_at, asked, now)
+        if answer.wanted and now - asked_at > FRESH:
+            answer = self._seen_since(now - (FRESH if in_time else 2 * FRESH), asked, now)
+        if answer.wanted is None and is_slow:
+            answer = self._seen_since(now - FRESH, asked, now)  # those that do answer in time are asked again
+            old = answer if in_time else self._seen_since(now - OLD, asked, now)
+            if old.wanted:
+                slow = ", ".join(sorted({lack.source for lack in answer.lacks}))
+                log.warning("%s: looks take long: %s goes on what was seen up to 10 s ago", slow, asked.action)
+                return old
+        return answer
+
+    def _seen_since(self, since: datetime, asked: WantedRequest, now: datetime) -> Confirmation:
+        return self._group_store().confirm(asked.rule, asked.object, asked.action, since, now)
+
+    def _is_slow(self, asked: WantedRequest, now: datetime) -> bool:
+        """True if questions about this object have had no answer for so long that looks cannot be faster."""
+        before = self._unanswered.get((asked.rule, asked.object))
+        return before is not None and now - before.first_at >= SLOW_AFTER and now - before.last_at < SLOW_AFTER
+
+    def _stay_unanswered(self, asked: WantedRequest, now: datetime) -> None:
+        """Note a question without an answer; forget those after which none came for long."""
+        kept = {key: one for key, one in self._unanswered.items() if now - one.last_at < SLOW_AFTER}
+        key = (asked.rule, asked.object)
+        first_at = kept[key].first_at if key in kept else now
+        self._unanswered = kept | {key: _Unanswered(first_at, now)}

@@ -2,7 +2,8 @@
 
 A LIST of all slices takes the longer the larger the cluster is, and an act waits for it (decision 21). The slices of
 few Services are read in one round trip. Where they are as the watch has shown them, the copy was true when they were
-asked for. Where they are not, where many Services are asked for, and where the answer takes long, all are listed.
+asked for. Where they are not, and where many Services are asked for, all are listed. Where the answer takes long, all
+are listed beside it: what is known first counts.
 """
 
 from __future__ import annotations
@@ -24,7 +25,10 @@ from reactor.sources.refresh import LookAgain
 ALONE_MAX = 8
 """Most Services that are read alone, by one LIST for each of their namespaces."""
 ALONE_SECONDS = 1.0
-"""Seconds to wait for the answers."""
+"""Seconds to wait for the answers before all are listed as well. A slow API server answers both as late, and what is
+read alone was asked for before."""
+GIVEN_UP_SECONDS = 4.0
+"""Seconds after which an answer is not waited for any more. Until then no other Services are read alone."""
 KEPT = timedelta(seconds=10)
 """Time for which a look at a Service alone is remembered: by then the end of a watch has proven more."""
 
@@ -73,23 +77,30 @@ class ServiceLooks:
 
     async def run(self) -> None:
         """Look when it is asked for, until cancelled."""
-        while True:
-            await self._asked.wait()
-            await asyncio.sleep(0)  # who asks in the same moment is answered together
-            self._asked.clear()
-            not_before, self._not_before = self._not_before, None
-            if not_before is None:
-                continue
-            names = self._wanted()
-            if names is None or len(names) > ALONE_MAX or not await self._look_at(sorted(names), not_before):
-                self._list_all(not_before)
+        late: asyncio.Task[bool] | None = None  # a look at some alone, of which the answer takes long
+        async with asyncio.TaskGroup() as looks:
+            while True:
+                await self._asked.wait()
+                await asyncio.sleep(0)  # who asks in the same moment is answered together
+                self._asked.clear()
+                not_before, self._not_before = self._not_before, None
+                if not_before is None:
+                    continue
+                names = self._wanted()
+                if names is None or len(names) > ALONE_MAX or (late is not None and not late.done()):
+                    self._list_all(not_before)
+                    continue
+                look = late = looks.create_task(self._look_at(sorted(names), not_before))
+                await asyncio.wait({look}, timeout=ALONE_SECONDS)
+                if not look.done() or not look.result():
+                    self._list_all(not_before)
 
     async def _look_at(self, names: Sequence[ServiceName], not_before: datetime) -> bool:
         """Read these alone. True if all of them were found as the watch had shown them."""
         began = self._clock.now()
         spaces = [(one, [*some]) for one, some in groupby(names, key=lambda name: name.namespace)]
         try:
-            async with asyncio.timeout(ALONE_SECONDS):
+            async with asyncio.timeout(GIVEN_UP_SECONDS):
                 same = await asyncio.gather(*(self._as_shown(one, some) for one, some in spaces))
         except TimeoutError:
             return False

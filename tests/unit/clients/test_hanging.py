@@ -66,6 +66,24 @@ async def test_a_slow_answer_of_a_server_that_answers_others_is_waited_for() -> 
     assert await unless_hung(slow(), server.ask, closed, what="GET /x") == "all of it"
 
 
+async def test_a_slow_answer_is_not_kept_waiting_by_small_requests_that_are_as_slow() -> None:
+    asked, left = asyncio.Event(), list[str]()
+
+    async def slow() -> str:
+        await asked.wait()
+        return "all of it"
+
+    async def ask() -> None:
+        asked.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            left.append("left")
+
+    assert await unless_hung(slow(), ask, closed, what="GET /x") == "all of it"
+    assert left == ["left"]
+
+
 async def test_a_quick_answer_costs_no_other_request() -> None:
     server = Server()
 

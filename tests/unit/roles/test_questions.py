@@ -126,35 +126,38 @@ async def test_without_evidence_there_is_no_answer() -> None:
     assert await Fleet(late=99.0, recovers=99.0).answer() is None
 
 
-class Busy:
-    """A source on a busy machine: one look at a time, each of which `takes` so many seconds until it is known here."""
+class Sources:
+    """Sources on a busy machine: one look of each at a time, of which each `takes` so many seconds until it is known
+    here. What `quick` sees is good from `recovers` on."""
 
-    def __init__(self, clock: Clock, takes: float) -> None:
-        self._clock, self._takes = clock, takes
-        self._seen: datetime | None = None
-        self._looking = False
+    def __init__(self, clock: Clock, *, recovers: datetime | None = None, **takes: float) -> None:
+        self._clock, self._takes, self._recovers = clock, takes, recovers
+        self.seen = dict.fromkeys(takes, START)
+        self._looking = set[str]()
         self.questions = Questions(lambda: cast("GroupStore", self), cast("Refresher", self), clock)
 
     async def ask(self, lacks: Sequence[Lack]) -> None:
-        if lacks and not self._looking:
-            self._looking = True
-            asyncio.get_running_loop().call_later(self._takes, self._known, self._clock.now())
+        for source in {lack.source for lack in lacks} - self._looking:
+            self._looking.add(source)
+            asyncio.get_running_loop().call_later(self._takes[source], self._known, source, self._clock.now())
 
-    def _known(self, began: datetime) -> None:
-        self._seen, self._looking = began, False
+    def _known(self, source: str, began: datetime) -> None:
+        self.seen[source] = began
+        self._looking.discard(source)
         self.questions.decided([("a", "o")])
 
     def confirmed_by(self, rule: str, object_: str) -> frozenset[tuple[str, str]]:
         return frozenset({(rule, object_)})
 
     def confirm(self, _rule: str, _object: str, _action: str, since: datetime, _now: datetime) -> Confirmation:
-        if self._seen is not None and self._seen >= since:
-            return Confirmation(wanted=True)
-        return Confirmation(wanted=None, lacks=(Lack("busy", "t", since, ""),))
+        if self._recovers is not None and self.seen["quick"] >= self._recovers:
+            return Confirmation(wanted=False)
+        lacks = tuple(Lack(source, "t", since, "") for source, seen in self.seen.items() if seen < since)
+        return Confirmation(wanted=None if lacks else True, lacks=lacks)
 
 
 async def _asked_of_a_busy(takes: float) -> bool:
-    return await Busy(virtual_clock(), takes).questions.answer(ASKED) is not None
+    return await Sources(virtual_clock(), busy=takes).questions.answer(ASKED) is not None
 
 
 @pytest.mark.parametrize("takes", [0.2, 0.9, 1.3, 1.7])
@@ -164,3 +167,38 @@ def test_on_a_machine_so_busy_that_each_look_takes_more_than_a_second_there_is_a
 
 def test_what_was_seen_more_than_two_seconds_ago_is_no_reason_for_a_yes() -> None:
     assert not on_virtual_time(_asked_of_a_busy(2.5))
+
+
+async def _asked_until_answered(sources: Sources, clock: Clock) -> tuple[bool, float]:
+    """Ask without end, with the pauses of an executor. Gives the answer, and after how many seconds it was given."""
+    began = clock.now()
+    while (said := await sources.questions.answer(ASKED)) is None:
+        await clock.sleep(0.5)
+    return WantedReply.model_validate_json(said).wanted, (clock.now() - began).total_seconds()
+
+
+async def _asked_of_the_slow(takes: float) -> tuple[float, float]:
+    clock = virtual_clock()
+    sources = Sources(clock, slow=takes)
+    wanted, after = await _asked_until_answered(sources, clock)
+    assert wanted
+    return after, (clock.now() - sources.seen["slow"]).total_seconds()
+
+
+@pytest.mark.parametrize("takes", [2.5, 4.0, 7.0, 8.0])
+def test_a_server_that_is_slow_for_good_delays_an_action_and_does_not_prevent_it(takes: float) -> None:
+    after, age = on_virtual_time(_asked_of_the_slow(takes))
+    assert 30 < after < 60
+    assert takes <= age <= 10
+
+
+async def _recovers_beside_the_slow(recovers: float) -> tuple[bool, float]:
+    clock = virtual_clock()
+    sources = Sources(clock, recovers=clock.now() + timedelta(seconds=recovers), slow=7.0, quick=0.1)
+    return await _asked_until_answered(sources, clock)
+
+
+@pytest.mark.parametrize("recovers", [30 + n / 4 for n in range(60)])
+def test_beside_a_server_that_is_slow_for_good_what_others_see_is_seen_within_a_second(recovers: float) -> None:
+    wanted, after = on_virtual_time(_recovers_beside_the_slow(recovers))
+    assert not wanted or recovers > after - 1.5
