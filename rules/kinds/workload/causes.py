@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache, partial
@@ -13,7 +12,7 @@ from pydantic import ValidationError
 from bus.messages import Health, Mode, Place
 from rules.core.group import Member, updated
 from rules.core.reasons import Because
-from rules.core.timers import advanced, runs
+from rules.core.timers import NO_TIME, advanced, runs
 from rules.core.values import replace
 from rules.kinds.workload import checks, copy_backoff, replica_surplus, surplus
 from rules.kinds.workload.constraints import constraint_limits
@@ -83,8 +82,10 @@ def member_of(group: WorkloadGroup, cluster: str, copy: Copy) -> Member | None:
     return member if newest is not None and newest > copy.placed_at else None
 
 
-def ticked_copy(rule: WorkloadFailover, policy: Policy, copy: Copy, member: Member, now: datetime) -> Copy:
-    """Let a copy's clock know how the copy is."""
+def ticked_copy(
+    rule: WorkloadFailover, policy: Policy, copy: Copy, member: Member, now: datetime, *, leaves: bool
+) -> Copy:  # fmt: skip
+    """Let a copy's clock know how the copy is. `leaves`: whether its replacement is placed, or it is evicted."""
     application = policy.failover.application if policy.failover is not None else None
     bad = application.decision_conditions.healthy_state if application is not None else (Health.UNHEALTHY,)
     if rule.treat_unknown_as is UnknownAs.UNHEALTHY:
@@ -99,7 +100,8 @@ def ticked_copy(rule: WorkloadFailover, policy: Policy, copy: Copy, member: Memb
     clock = copy.bad
     if not (is_bad and runs(clock) and Health.UNKNOWN in bad and Health.UNHEALTHY in bad):
         # Where both are bad, going from one to the other is no break.
-        recovery = rule.window(rule.recovery_seconds)
+        # Before that nothing goes back: one moment in which it is good begins its toleration again.
+        recovery = rule.window(rule.recovery_seconds) if leaves else NO_TIME
         clock = advanced(clock, is_bad, since, now, recovery, dated=member.is_dated)
     return updated(
         copy, first_status_at=copy.first_status_at or (since if known else None), bad=clock,
@@ -176,7 +178,7 @@ def advance(
     policy = policy_of(rule, state)
     if not isinstance(policy, Policy):
         return group
-    copies = _ticked(rule, policy, group, state.copies, now)
+    copies = _ticked(rule, policy, group, now)
     moves = dict(state.moves)
     clusters = clusters_of(shared_group)
     for name, copy in copies.items():
@@ -224,15 +226,15 @@ def heard(rule: WorkloadFailover, group: WorkloadGroup, at: datetime) -> Workloa
     policy = policy_of(rule, state)
     if not isinstance(policy, Policy):
         return group
-    copies = _ticked(rule, policy, group, state.copies, at)
+    copies = _ticked(rule, policy, group, at)
     return group if copies == state.copies else replace(group, state=replace(state, copies=copies))
 
 
-def _ticked(
-    rule: WorkloadFailover, policy: Policy, group: WorkloadGroup, copies: Mapping[str, Copy], now: datetime
-) -> dict[str, Copy]:
+def _ticked(rule: WorkloadFailover, policy: Policy, group: WorkloadGroup, now: datetime) -> dict[str, Copy]:
+    begun = (name for name, move in group.state.moves.items() if not move.surplus and (move.placed or move.evicted_at))
+    leaving = {*begun, *group.state.evicting}
     out = {}
-    for name, copy in copies.items():
+    for name, copy in group.state.copies.items():
         member = member_of(group, name, copy)
-        out[name] = copy if member is None else ticked_copy(rule, policy, copy, member, now)
+        out[name] = copy if member is None else ticked_copy(rule, policy, copy, member, now, leaves=name in leaving)
     return out

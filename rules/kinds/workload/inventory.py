@@ -14,7 +14,7 @@ from datetime import datetime
 from bus.messages import Cluster, ClusterTaints, Fact, Health, Taint
 from rules.core.desired import DesiredState
 from rules.core.group import Member, updated
-from rules.core.timers import advanced, runs
+from rules.core.timers import NO_TIME, Stopwatch, advanced, runs
 from rules.core.values import replace, without
 from rules.kinds.workload import cluster_backoff as workload_backoff
 from rules.kinds.workload import outage as workload_outage
@@ -132,18 +132,26 @@ def _looked_at(rule: WorkloadFailover, group: WorkloadGroup, name: str, member: 
     if rule.signals is not None and not any(signal in member.signals for signal in rule.signals):
         return group  # none of those that the rule uses has ever spoken of it
     known = state.known or member.settled is not None
-    recovery = rule.window(rule.recovery_seconds)
     clocks = {}
     for key in (NOT_READY, UNREACHABLE):
         if not known and rule.treat_unknown_as is UnknownAs.HOLD:
             break  # its health was never known: that is no failure
         is_bad = False if member.status is Health.HEALTHY else system_taint(member.status) == key or None
-        clock = advanced(state.clocks.get(key), is_bad, member.since, now, recovery, dated=member.is_dated)
+        before = state.clocks.get(key)
+        recovery = rule.window(rule.recovery_seconds) if _is_tainted(rule, before, member) else NO_TIME
+        clock = advanced(before, is_bad, member.since, now, recovery, dated=member.is_dated)
         if clock is not None:
             clocks[key] = clock
     after = updated(state, status=member.status, known=known, clocks=clocks)
     outage = group.state.outage is not None
     return _with(rule, group, name, workload_backoff.noted(rule, state, after, member, now, outage=outage))
+
+
+def _is_tainted(rule: WorkloadFailover, clock: Stopwatch | None, member: Member) -> bool:
+    """True if the cluster was bad for the rule's toleration: before that, one moment in which it is good ends it."""
+    return clock is not None and clock.since + rule.window(rule.toleration_seconds) <= (
+        clock.waiting_since or member.since
+    )  # fmt: skip
 
 
 def _with(rule: WorkloadFailover, group: WorkloadGroup, name: str, state: ClusterState) -> WorkloadGroup:

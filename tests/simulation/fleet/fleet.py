@@ -7,7 +7,17 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from random import Random
 
-from bus.messages import Action, Outcome, SetTaints, SetWeights, ZoneStep
+from bus.messages import (
+    Action,
+    CancelEviction,
+    Evict,
+    Outcome,
+    Place,
+    Purge,
+    SetTaints,
+    SetWeights,
+    ZoneStep,
+)
 from bus.topology import GROUPS
 from reactor.actions.execution import ExecutionContext
 from reactor.actions.guarded import GuardedKube
@@ -31,6 +41,7 @@ from tests.simulation.fleet.reload import Begin, EditedFiles, RunningRoles, rule
 from tests.simulation.fleet.scenario import Roles, Scenario
 from tests.simulation.fleet.server import Server
 from tests.simulation.fleet.source import Source
+from tests.simulation.fleet.workloads import Workloads, carry_workload
 from tests.simulation.fleet.zones import IsolatedZones, carry_step
 
 PARTITIONS = 4
@@ -55,11 +66,11 @@ class Fleet:
 
     def __init__(
         self, scenario: Scenario, loop: VirtualLoop, cluster: Cluster, zones: IsolatedZones,
-        traced: Callable[[str, str], None],
+        workloads: Workloads, traced: Callable[[str, str], None],
         files: EditedFiles, healthy: Callable[[], Mapping[str, bool]],
     ) -> None:  # fmt: skip
         self._scenario, self._loop, self.cluster, self._traced = scenario, loop, cluster, traced
-        self._zones = zones
+        self._zones, self._workloads = zones, workloads
         self._files, self._healthy = files, healthy
         self.clock = SimClock(loop)
         self.server = Server(self.clock.now)
@@ -118,7 +129,7 @@ class Fleet:
             stamped = self._scenario.stamped
             source = Source(
                 bus, publisher, process.clock, self.cluster, self._healthy, looks, stamped=stamped,
-                zones=self._zones.clusters,
+                zones=self._zones.clusters, workloads=self._workloads,
             )  # fmt: skip
             sources.append(source)
             process.start(lambda: forever("source", sources[0].run))
@@ -153,6 +164,8 @@ class Fleet:
                 return await carry_step(self._zones, action, process.api, process.clock, context)
             if isinstance(action, SetTaints):
                 return await carry_taints(action, api, process.clock, context)
+            if isinstance(action, Place | Evict | Purge | CancelEviction):
+                return await carry_workload(self._workloads, action, process.api, process.clock, context)
             assert isinstance(action, SetWeights)
             if not self._scenario.stamped:
                 await context.write(action.id, lambda: self.cluster.set_weights(action))

@@ -29,6 +29,7 @@ from tests.simulation.fleet.loop import START
 from tests.simulation.fleet.people import PauseSeen
 from tests.simulation.fleet.server import Heard, Notes
 from tests.simulation.fleet.source import target
+from tests.simulation.fleet.workloads import FIRST, copy_target
 from tests.simulation.fleet.world import Seen
 from tests.simulation.fleet.zones import zone_target
 
@@ -72,7 +73,8 @@ def _checked(route: RouteHistory, run: Run, seen: Seen) -> Iterable[Breach]:
 
 def spells(route: RouteHistory, notes: Notes) -> list[Spell]:
     """Give the stretches of the primary's health, by the moments at which it was observed."""
-    targets = (target(route.primary), zone_target(route.primary), cluster_target(route.primary))
+    name = route.primary
+    targets = (target(name), zone_target(name), cluster_target(name), copy_target(FIRST, name))
     told = sorted((heard for heard in notes.heard if heard.target in targets), key=lambda one: one.seen)
     out: list[Spell] = []
     for heard in told:

@@ -22,6 +22,7 @@ from reactor.execute import executor
 from reactor.execute.cancellation import CancellationCheck
 from reactor.execute.intent import Intent
 from rules.core.group import Group
+from rules.core.reasons import Because
 from rules.engine import deadlines, debounce, decide, evidence, groups, guard, signals
 from rules.engine import observe as facts_in
 from rules.engine.decide import Decision
@@ -29,6 +30,8 @@ from rules.engine.groups import GroupStore
 from rules.engine.pauses import PAUSES
 from rules.kinds.cluster_taint import kind as taint_kind
 from rules.kinds.cluster_taint.model import ClusterTaint
+from rules.kinds.workload import causes, old_copy
+from rules.kinds.workload.model import WorkloadFailover
 from rules.kinds.zone import zone_commands
 from rules.kinds.zone.model import ZoneIsolation
 from rules.limits import approvals
@@ -188,6 +191,24 @@ def taints_without_evidence(patch: pytest.MonkeyPatch) -> None:
     _by_the_clock(patch, ClusterTaint)
 
 
+def workloads_without_evidence(patch: pytest.MonkeyPatch) -> None:
+    """A workload leaves by the clock, whatever is seen of its copies when its toleration is over."""
+    _by_the_clock(patch, WorkloadFailover)
+
+
+def recoveries_count_before_a_move(patch: pytest.MonkeyPatch) -> None:
+    """A copy that has not left yet has to be good for recoverySeconds until its toleration begins again."""
+    ticked = causes.ticked_copy
+    patch.setattr(causes, "ticked_copy", lambda *known, **_: ticked(*known, leaves=True))
+
+
+def old_copies_go_at_once(patch: pytest.MonkeyPatch) -> None:
+    """The old copy is purged as soon as its replacement is placed, before that was seen Healthy."""
+    patch.setattr(
+        old_copy, "purged_because", lambda *_, placed, **_more: Because.REPLACEMENT_HEALTHY if placed else None
+    )
+
+
 def _by_the_clock(patch: pytest.MonkeyPatch, kind: type[Rule]) -> None:
     is_proven, present = deadlines.is_proven, evidence.present
 
@@ -260,5 +281,6 @@ MUTANTS: dict[str, Mutant] = {
         named_without_its_date, shorter_windows_count, edits_are_not_considered,
         zones_without_evidence, unseen_time_counts, pauses_forgotten, taints_without_evidence,
         old_taints_stay_wanted, taints_in_doubt_forgotten, a_yes_counts_again, orders_are_forgotten,
+        workloads_without_evidence, recoveries_count_before_a_move, old_copies_go_at_once,
     )
 }  # fmt: skip

@@ -18,6 +18,7 @@ from tests.simulation.fleet.loop import START, VirtualLoop
 from tests.simulation.fleet.process import Process
 from tests.simulation.fleet.scenario import Scenario
 from tests.simulation.fleet.source import target
+from tests.simulation.fleet.workloads import workload_rule
 from tests.simulation.fleet.zones import zone_rule
 
 LOOKS = 2.0
@@ -100,9 +101,9 @@ class RunningRoles:
 
 
 def rules(scenario: Scenario, moment: float) -> Routing:
-    """Give the rules as a person would write them: of each zone and cluster, and of each route that has one then."""
+    """Give the rules as a person would write them: of each zone, cluster and workload, and of routes that have one."""
     tolerations = scenario.tolerations(moment)
-    some = tolerations or scenario.zones or scenario.clusters
+    some = tolerations or scenario.zones or scenario.clusters or scenario.workloads
     asks = ["  mode: Approve", f"  guards: {{approval: {{expireSeconds: {scenario.expires}}}}}"]
     mode = ["  mode: Enforce"] if scenario.expires is None else asks
     lines = ["apiVersion: reactor/v1", "rules:" if some else "rules: []"]
@@ -110,6 +111,8 @@ def rules(scenario: Scenario, moment: float) -> Routing:
         lines += zone_rule(zone, mode)
     for cluster in scenario.clusters:
         lines += cluster_rule(cluster, mode)
+    for workload in scenario.workloads:
+        lines += workload_rule(workload, mode)
     for plan in scenario.plans:
         if plan.name not in tolerations:
             continue

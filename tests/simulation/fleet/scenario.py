@@ -11,10 +11,13 @@ from reactor.audit.spans import Span
 Kind = Literal["crash", "pause", "cut", "rough", "bus-down", "api-rough", "unacked", "all-gone", "api-down"]
 Roles = Literal["all", "decider", "executor"]
 
+OBJECTS = ("plans", "zones", "clusters", "workloads")
+"""What a scenario calls each kind of thing that may be acted on."""
+
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """One route, zone or cluster, and its outages. Times are seconds from the start."""
+    """One route, zone, cluster or workload, and its outages. Times are seconds from the start."""
 
     name: str
     toleration: float
@@ -123,6 +126,8 @@ class Scenario:
     """One at a time for each rule."""
     clusters: tuple[Plan, ...] = ()
     """Each is tainted while it is bad."""
+    workloads: tuple[Plan, ...] = ()
+    """Each is bad where it runs first, and moves for good."""
     expires: float | None = None
     """Seconds for which a request for approval is good; None: no rule asks."""
     answers: tuple[Answer, ...] = ()
@@ -131,7 +136,7 @@ class Scenario:
     @property
     def objects(self) -> tuple[Plan, ...]:
         """All that may be acted on."""
-        return (*self.plans, *self.zones, *self.clusters)
+        return (*self.plans, *self.zones, *self.clusters, *self.workloads)
 
     def tolerations(self, moment: float) -> dict[str, float]:
         """Give what the files say at this second, by the routes that have a rule."""
@@ -143,24 +148,22 @@ class Scenario:
 def dump(scenario: Scenario) -> dict[str, Any]:
     """Give it as JSON takes it; an outage without end ends at null."""
     document = asdict(scenario)
-    for plan in (*document["plans"], *document["zones"], *document["clusters"]):
+    for plan in (plan for kind in OBJECTS for plan in document[kind]):
         plan["outages"] = [[span["begin"], None if span["end"] == inf else span["end"]] for span in plan["outages"]]
     return document
 
 
 def load(document: dict[str, Any]) -> Scenario:
     """Read one back."""
-    plans = tuple(_plan(dict(plan)) for plan in document["plans"])
-    zones = tuple(_plan(dict(plan)) for plan in document.get("zones", ()))
-    clusters = tuple(_plan(dict(plan)) for plan in document.get("clusters", ()))
+    objects = {kind: tuple(_plan(dict(plan)) for plan in document.get(kind, ())) for kind in OBJECTS}
     faults = tuple(Fault(**fault) for fault in document["faults"])
     reactors = tuple((name, roles) for name, roles in document["reactors"])
     edits = tuple(Edit(**edit) for edit in document.get("edits", ()))
     pauses = tuple(PausedRule(**pause) for pause in document.get("pauses", ()))
     answers = tuple(Answer(**answer) for answer in document.get("answers", ()))
     orders = tuple(Order(**order) for order in document.get("orders", ()))
-    changed: dict[str, Any] = {"plans": plans, "zones": zones, "clusters": clusters, "faults": faults}
-    changed |= {"reactors": reactors, "edits": edits, "pauses": pauses, "answers": answers, "orders": orders}
+    changed: dict[str, Any] = {**objects, "faults": faults, "reactors": reactors, "edits": edits}
+    changed |= {"pauses": pauses, "answers": answers, "orders": orders}
     return Scenario(**{**document, **changed})
 
 

@@ -37,7 +37,7 @@ def _shorter(scenario: Scenario) -> Iterator[Scenario]:
     if len(scenario.plans) > 1:
         for number in range(len(scenario.plans)):
             yield replace(scenario, plans=_without(scenario.plans, number))
-    for part in ("pauses", "zones", "clusters", "answers", "orders"):
+    for part in ("pauses", "zones", "clusters", "workloads", "answers", "orders"):
         things: tuple[Any, ...] = getattr(scenario, part)
         for number in range(len(things)):
             without: dict[str, Any] = {part: _without(things, number)}

@@ -8,7 +8,8 @@ from datetime import datetime, timedelta
 from random import Random
 from typing import Any
 
-from bus.messages import Fact, Health, Observation, Route, Zones
+from bus.messages import Cluster as Member
+from bus.messages import Fact, Health, Observation, Route, Workload, Zones
 from bus.port import Bus
 from reactor.clients.changes import ReadInterval
 from reactor.route.publisher import FactPublisher
@@ -17,6 +18,7 @@ from reactor.sources.kubernetes.route_projection import route_from
 from reactor.sources.refresh import RefreshRequests, answer_requests
 from reactor.sources.republisher import LONG_AGO, Republisher
 from tests.simulation.fleet.cluster import CLUSTER, NAMESPACE, Cluster
+from tests.simulation.fleet.workloads import Workloads, members
 from tests.simulation.fleet.zones import inventory, zone_target
 
 NAME, SECOND = "source", "second"
@@ -40,7 +42,7 @@ class Source:
     def __init__(
         self, bus: Bus, publisher: FactPublisher, clock: Clock, cluster: Cluster,
         healthy: Callable[[], Mapping[str, bool]], random: Random, *, stamped: bool = True,
-        zones: Sequence[str] = (),
+        zones: Sequence[str], workloads: Workloads,
     ) -> None:  # fmt: skip
         """`stamped`: whether objects say which decision they follow. `zones`: clusters whose zones are listed."""
         self._bus = bus
@@ -48,10 +50,11 @@ class Source:
         self._clock, self._cluster, self._healthy, self._random = clock, cluster, healthy, random
         self._stamped = stamped
         self._owing: list[Callable[[], None]] = []
-        self._zones = zones
+        self._zones, self._workloads = zones, workloads
         self._health: Republisher[Observation] = self._standing()
         self._second: Republisher[Observation] = self._standing()
         self._listed: Republisher[Zones] = self._standing()
+        self._copies: Republisher[Workload | Member] = self._standing()
         self._routes: Republisher[Route] = self._standing()
         self._seen: dict[str, object] = {}
         self._last: datetime | None = None
@@ -80,6 +83,8 @@ class Source:
         if self._zones:
             asked.append((SECOND, self._second))
             kept += [self._second, self._listed]
+        if self._workloads.names:
+            kept.append(self._copies)
         keeping = [asyncio.create_task(one.keep(lambda: LONG_AGO)) for one in kept]
         for name, one in asked:
             answering = answer_requests(name, one, lambda _: LONG_AGO, lambda _: None, requests, self._clock)
@@ -99,6 +104,8 @@ class Source:
         look = ReadInterval(now, now)
         unbroken = self._last is None or now - self._last <= UNBROKEN
         truth = self._healthy()
+        for gone in self._health.keys - truth.keys():
+            self._health.forget(gone)
         for key, healthy in truth.items():
             status = Health.HEALTHY if healthy else Health.UNHEALTHY
             # A look like the last one but for its moment, a hundred times in a simulated minute, is not checked again.
@@ -118,6 +125,7 @@ class Source:
         for name in self._zones:
             zones, listed = inventory(name, now, healthy=truth[zone_target(name)]), self._listed.get(name)
             await self._listed.say(name, zones, changed=listed is None or listed.zones != zones.zones, look=look)
+        await self._list_workloads(now, look)
         for path, obj in self._cluster.objects.items():
             if self._seen.get(path) is obj:
                 continue  # every write makes another object
@@ -128,3 +136,11 @@ class Source:
             known = self._routes.get(path)
             if known is None or (known.backends, known.annotations) != (route.backends, route.annotations):
                 await self._routes.say(path, route, changed=True)
+
+    async def _list_workloads(self, now: datetime, look: ReadInterval) -> None:
+        for member in members(now) if self._workloads.names else ():
+            await self._copies.say(member.name, member, changed=False, look=look)
+        for name in self._workloads.names:
+            workload, known = self._workloads.listed(name, now), self._copies.get(name)
+            changed = not isinstance(known, Workload) or known.clusters != workload.clusters
+            await self._copies.say(name, workload, changed=changed, look=look)

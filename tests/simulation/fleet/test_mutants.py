@@ -14,6 +14,7 @@ from tests.simulation.fleet.draw_edits import draw_edits
 from tests.simulation.fleet.draw_orders import draw_orders
 from tests.simulation.fleet.draw_pauses import draw_pauses
 from tests.simulation.fleet.draw_together import draw_together
+from tests.simulation.fleet.draw_workloads import draw_workloads
 from tests.simulation.fleet.draw_zones import draw_zones
 from tests.simulation.fleet.judge import judge
 from tests.simulation.fleet.mutants import MUTANTS
@@ -59,6 +60,9 @@ HUNTS = (
     Hunt("old_taints_stay_wanted", frozenset({"early", "needless", "blind"}), draw_clusters, 1, first=3),
     Hunt("taints_in_doubt_forgotten", frozenset({"lost", "converged"}), draw_clusters, 1, first=155),
     Hunt("orders_are_forgotten", frozenset({"unordered"}), draw_orders, 2),
+    Hunt("workloads_without_evidence", frozenset({"early", "needless"}), draw_workloads, 8, first=24),
+    Hunt("recoveries_count_before_a_move", frozenset({"early"}), draw_workloads, 4, first=1),
+    Hunt("old_copies_go_at_once", frozenset({"last-one"}), draw_workloads, 4),
     Hunt("a_yes_counts_again", frozenset({"unapproved"}), draw_answers, 20),
 )
 

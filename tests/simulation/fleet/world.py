@@ -25,6 +25,7 @@ from tests.simulation.fleet.reload import TAKEN, EditedFiles, Version
 from tests.simulation.fleet.scenario import Plan, Scenario
 from tests.simulation.fleet.server import Heard, Notes
 from tests.simulation.fleet.source import target
+from tests.simulation.fleet.workloads import SECOND, Workloads
 from tests.simulation.fleet.zones import REST, IsolatedZones, zone_target
 
 GRACE = 5.0
@@ -72,8 +73,15 @@ class World:
         self.zones = IsolatedZones(
             self.loop, [zone.name for zone in scenario.zones], lambda: self.cluster.is_down, self._wrote
         )
+        self.workloads = Workloads(
+            self.loop, [one.name for one in scenario.workloads], lambda: self.cluster.is_down, self._wrote
+        )
+        plans = {one.name: one for one in scenario.workloads}
+        self.workloads.healthy_on_first = lambda name: _is_good(plans[name], self.loop.time() - START)
         self.files = EditedFiles(scenario, self.loop)
-        self.fleet = Fleet(scenario, self.loop, self.cluster, self.zones, self.traced, self.files, self.healthy)
+        self.fleet = Fleet(
+            scenario, self.loop, self.cluster, self.zones, self.workloads, self.traced, self.files, self.healthy
+        )
         self.faults = Faults(scenario, self.loop, self.fleet, self.tell)
 
     def play(self) -> Seen:
@@ -143,7 +151,7 @@ class World:
             out[zone_target(zone.name)] = _is_good(zone, now)
         for cluster in self.scenario.clusters:
             out[cluster_target(cluster.name)] = _is_good(cluster, now)
-        return out
+        return out | self.workloads.health()
 
     def traced(self, who: str, what: str) -> None:
         """Record a call."""
@@ -165,10 +173,12 @@ class World:
                 plan.name, plan.name, plan.toleration, plan.recovery,
                 tuple(Span(START + span.begin, START + span.end) for span in plan.outages),
                 tuple(self._writes[plan.name]), {second: ()}, blind=tuple(self.faults.blind), dark=False,
+                returns=second != SECOND,
             )
             for second, plan in (
                 *((plan.second, plan) for plan in self.scenario.plans), *((REST, zone) for zone in self.scenario.zones),
                 *((TAINTED, cluster) for cluster in self.scenario.clusters),
+                *((SECOND, workload) for workload in self.scenario.workloads),
             )
         )  # fmt: skip
         slack = 0.01 + 2 * self.scenario.skew

@@ -59,6 +59,30 @@ def test_a_copy_that_is_good_again_starts_again() -> None:
     assert seconds(acts(rule(), *start(), *events)) == [210.0]
 
 
+def test_also_where_a_recovery_takes_longer() -> None:
+    """recoverySeconds is for the way back alone: nothing has left yet."""
+    events = [copy("m1", "Unhealthy", at=10), copy("m1", "Healthy", at=105), copy("m1", "Unhealthy", at=110)]
+    assert seconds(acts(rule() | {"recoverySeconds": 60}, *start(), *events)) == [210.0]
+
+
+def test_also_where_its_move_waited() -> None:
+    """Its toleration was over, and there was nowhere to go. Found by a simulated fleet, workloads:71."""
+    others = [
+        cluster(name, status, at=at) for name in ("m2", "m3") for status, at in (("Unhealthy", 5), ("Healthy", 165))
+    ]
+    events = [copy("m1", "Unhealthy", at=10), copy("m1", "Healthy", at=150), copy("m1", "Unhealthy", at=160)]
+    assert seconds(acts(rule() | {"recoverySeconds": 60}, *start(), *others, *events)) == [260.0]
+
+
+def test_a_copy_that_leaves_stays_where_it_was_good_for_its_recovery_and_not_before() -> None:
+    events = [
+        copy("m1", "Unhealthy", at=10), copy("m1", "Healthy", at=120), copy("m1", "Unhealthy", at=130),
+        copy("m1", "Healthy", at=200),
+    ]  # fmt: skip
+    came = acts(rule() | {"recoverySeconds": 60}, *start(), *events)
+    assert came == [*MOVED, (260.0, "CancelEviction", "m1"), (260.0, "Evict", "m2"), (260.0, "Purge", "m2")]
+
+
 def test_unknown_lets_the_clock_wait_and_says_so() -> None:
     events = [copy("m1", "Unhealthy", at=10), copy("m1", "Unknown", at=60), copy("m1", "Unhealthy", at=500)]
     assert seconds(acts(rule(), *start(), *events)) == [550.0]

@@ -152,6 +152,15 @@ def test_a_cluster_that_is_healthy_for_less_than_its_recovery_goes_on_where_it_w
     assert [second for second, *_ in came] == [120.0, 120.0]  # 10 s of it were good
 
 
+def test_a_cluster_that_is_healthy_before_it_gets_its_taint_begins_again() -> None:
+    """The rule's own tolerationSeconds is the time for which it must be bad without a break."""
+    events = [
+        cluster("m2", "Unhealthy", at=10), cluster("m2", "Healthy", at=40), cluster("m2", "Unhealthy", at=50),
+    ]  # fmt: skip
+    came = acts(rule(tolerationSeconds=40, recoverySeconds=30), *start(), *events)
+    assert [second for second, *_ in came] == [190.0, 190.0]  # 50 + 40, and the 100 s of the policy
+
+
 def test_a_cluster_that_was_never_known_is_no_failure() -> None:
     events = [*start("m1", "m3"), cluster("m2", "Unknown", at=0)]
     assert acts(rule(), *events) == []
