@@ -28,6 +28,7 @@ from rules.core.group import Group, updated
 from rules.core.interests import object_of
 from rules.core.kind import RuleKind
 from rules.core.reader import ALWAYS
+from rules.core.values import replace
 from rules.engine.decide import Decision, decide
 from rules.engine.evidence import Confirmation, Lack, confirmed
 from rules.engine.group_codec import without_gone
@@ -200,7 +201,9 @@ class GroupStore:
         if entry is None or not entry.wanted:
             return Confirmation(wanted=False, detail="it is no longer asked for")
         shared_group = self._shared_group(key)
-        desired = kind_of(known).desire(known, group, shared_group, now)
+        # Who asks has written nothing of it yet.
+        outbox = tuple(replace(one, ended=True) if one is entry else one for one in group.outbox)
+        desired = kind_of(known).desire(known, updated(group, outbox=outbox), shared_group, now)
         act = next(
             (
                 act

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from datetime import datetime, timedelta
+from collections.abc import Sequence
+from datetime import datetime
 from typing import NamedTuple
 
 from bus.messages import Health, RouteRef, SetWeights
@@ -13,9 +13,6 @@ from rules.kinds.traffic.backend_backoff import service_target as service_target
 from rules.kinds.traffic.backend_backoff import weights_of
 from rules.kinds.traffic.model import BackendRule, Distribution, TrafficFailover
 from rules.kinds.traffic.state import RouteState, TrafficGroup
-
-IN_FLIGHT = timedelta(seconds=1)
-"""Time for which requested weights count as written: an executor that takes longer asks whether they are wanted."""
 
 
 class BackendView(NamedTuple):
@@ -33,8 +30,8 @@ class BackendView(NamedTuple):
     """End of its backoff after repeated failures: it gets no traffic before; None: no backoff."""
     assumed: bool | None = None
     """Of one of unknown health: whether it is considered healthy; None: nothing is assumed."""
-    given_until: datetime | None = None
-    """Weights on their way give it some: until then they are taken as written, though no outcome is known."""
+    given: bool = False
+    """Weights on their way give it some: it may have traffic by now, though no outcome is known."""
     taken: bool = False
     """Weights on their way take away what it has: it may be without traffic by now."""
 
@@ -51,7 +48,7 @@ class BackendView(NamedTuple):
     @property
     def ready(self) -> bool:
         """May it get traffic? A serving one until its toleration is over; another one only while it is healthy."""
-        if (self.weight > 0 and not self.taken) or self.given_until is not None:
+        if (self.weight > 0 and not self.taken) or self.given:
             return self.settled is not False
         return self.settled is True and self.healthy_now and self.waits_until is None
 
@@ -62,7 +59,7 @@ def backends_of(
     """Give the rule's backends, or those of the route, as they are now."""
     weights = weights_of(group)
     flaps = group.state.failover.flaps if group.state.failover is not None else {}
-    given, taken = _given(group, now), _taken(group)
+    given, taken = _given(group), _taken(group)
     rules = rule.backends or [BackendRule(service=service) for service in weights]
     out = []
     for backend in rules:
@@ -76,24 +73,25 @@ def backends_of(
                 backend.service, target, member, weights.get(backend.service, 0), share, backend.tier,
                 waits if waits is not None and waits > now else None,
                 _assumed(rule, member, now) if backend.treat_unknown_as is not None else None,
-                given.get(backend.service), backend.service in taken,
+                backend.service in given, backend.service in taken,
             )
         )  # fmt: skip
     return out
 
 
-def _given(group: TrafficGroup, now: datetime) -> Mapping[str, datetime]:
-    """The backends that get weight by actions on their way, each with the moment until which that counts.
+def _given(group: TrafficGroup) -> frozenset[str]:
+    """The backends that get weight by actions on their way.
 
-    One that turns bad within these milliseconds may have traffic already, and then keeps it through its toleration.
+    One that turns bad meanwhile may have traffic already, and then keeps it through its toleration. An executor that
+    takes longer than a second asks before it writes, and is told that such a backend gets nothing.
     """
-    return {
-        service: entry.action.decided_at + IN_FLIGHT
+    return frozenset(
+        service
         for entry in group.outbox
-        if isinstance(entry.action, SetWeights) and not entry.ended and entry.action.decided_at + IN_FLIGHT > now
+        if isinstance(entry.action, SetWeights) and not entry.ended
         for service, weight in entry.action.weights.items()
         if weight
-    }
+    )
 
 
 def _taken(group: TrafficGroup) -> frozenset[str]:

@@ -25,8 +25,6 @@ def secondaries_serve(
 ) -> DesiredWeights:
     """Those that serve share the weight by theirs; one that has failed again and again waits for its back-off."""
     desired = _shared(rule, primary, secondaries)
-    unsettled = [one.given_until for one in secondaries if one.given_until and not one.weight and not one.healthy_now]
-    desired = replace(desired, requeue_at=first_of(desired.requeue_at, *unsettled))
     waiting = [backend for backend in secondaries if backend.waits_until is not None and not backend.weight]
     if not waiting:
         return desired

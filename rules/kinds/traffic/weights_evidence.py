@@ -48,7 +48,7 @@ def evidence(
             yield from _of_way_back(rule, group, backend, flap, now)
         elif backend.weight > 0 and wanted == 0 and member.settled is False and desired.because not in HOME:
             yield Evidence(target, healthy=False, since=member.settled_at or member.since)
-        elif wanted > has == 0 and backend.given_until is not None and not backend.healthy_now:
+        elif wanted > has == 0 and backend.given and not backend.healthy_now:
             continue  # it may have traffic by now, and keeps it for its toleration
         elif wanted > has == 0 and (backend.healthy_now or desired.because != Because.ALL_DOWN):
             # After a time without a look at it, what is left has to be seen as late as the first look.

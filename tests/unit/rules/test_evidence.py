@@ -20,6 +20,7 @@ from tests.unit.rules.builders import (
     healthy,
     holds,
     moves,
+    outcome,
     route,
     seen,
     the_rule,
@@ -554,11 +555,13 @@ def test_overflow_leaves_what_fails_while_another_change_is_waited_for_only_afte
 
 
 def test_weight_that_is_on_its_way_to_be_taken_is_not_given_again_when_it_is_seen() -> None:
-    """The first write takes two seconds: by then the secondary is bad, and the second write is on its way."""
+    """The first write is called off as the secondary is bad, but was on its way all the same; so is the second one."""
     three = rule() | {"backends": backends("a", "b", "c")}
     stands = [route({"a": 1, "b": 0, "c": 0}), *(look(one, "Healthy", 0, 0) for one in "abc"), BAD]
     moved = [look("a", "Unhealthy", 15.1, 5), look("b", "Healthy", 15.1, 0), look("c", "Healthy", 15.1, 0)]
     then = [look("b", "Unhealthy", 15.5, 15.5), look("c", "Healthy", 16.5, 0), look("a", "Unhealthy", 16.5, 5)]
+    refused = outcome(f"web/{OBJECT}/1", "Refused", at=16.4, reason="CalledOff")
     written = route({"a": 0, "b": 1, "c": 1}, at=17)
-    asked = moves(three, *stands, *moved, *then, written, look("c", "Healthy", 17.5, 0), until=18, outcomes=False)
+    then = [then[0], refused, *then[1:], written]
+    asked = moves(three, *stands, *moved, *then, look("c", "Healthy", 17.5, 0), until=18, outcomes=False)
     assert [weights for _, weights in asked] == [{"a": 0, "b": 1, "c": 1}, {"a": 0, "b": 0, "c": 1}]
