@@ -9,11 +9,12 @@ rule decides on half of it.
 What is known of the objects is in `object_copy.py`, how a LIST is read in pages in `paged_list.py`, how long is waited
 after a failure, and what is logged of it, in `watch_failures.py`.
 
-`seen` says until when the server has proved that the copy is true, or that it cannot be believed now. A source dates
+`seen` says until when the server has shown that the copy is true, or that it cannot be believed now. A source dates
 what it repeats accordingly, and falls silent where nothing confirms it: silence is what makes a target Unknown. An
-event, a bookmark and the orderly end of a watch prove it for the moment at which they came, a LIST for that at which it
-was asked for. A LIST that lacks most of what was there, or what is there when it is read alone, is doubted
-(`doubt.py`). After a standstill of this process only a new LIST is proof.
+event, a bookmark and the orderly end of a watch show it for the moment at which they came. `proven` is the moment of
+the newest event, or at which the newest LIST was asked for: what comes by a timer proves nothing, as the watches of a
+server may be seconds behind what it has stored. A LIST that lacks most of what was there, or what is there when it is
+read alone, is doubted (`doubt.py`). After a standstill of this process only a new LIST is proof.
 """
 
 from __future__ import annotations
@@ -108,6 +109,7 @@ class Reflector:
         """True if a watch has broken since the last LIST: the server may be another one by now, restored from a backup,
         which tells nothing of what it has lost."""
         self._list_began = NEVER  # of the newest LIST that was believed
+        self._proven = NEVER
         self._not_before: datetime | None = None  # a look is wanted that begins at this moment or later
         self._doubt = Doubt(api.cluster, path)
         self.look = ReadInterval(clock.now(), clock.now())
@@ -129,9 +131,18 @@ class Reflector:
         open_ = self._opened_at is not None and _now() - self._opened_at >= SHORT_SECONDS
         return self.look.began if age < (self._idle_seconds if open_ else GRACE_SECONDS) else None
 
+    @property
+    def proven(self) -> datetime | None:
+        """Time up to which a LIST or an event has proven the copy; None where `seen` is."""
+        return self._proven if self.seen is not None else None
+
     def seen_of(self, key: ObjectKey) -> datetime | None:
         """The same of one object; None as well where a LIST that is not believed lacks it."""
         return None if key in self._doubt.keys else self.seen
+
+    def proven_of(self, key: ObjectKey) -> datetime | None:
+        """The same of one object; None as well where `seen_of` is."""
+        return None if key in self._doubt.keys else self.proven
 
     def believed(self, key: ObjectKey) -> JsonObject | None:
         """Give an object, projected; None where there is none, or where it cannot be believed now."""
@@ -225,15 +236,20 @@ class Reflector:
             self._watching = None
         if self._not_before is not None or self._outdated:
             return False
-        self._proved()
+        self._shown()
         return True
 
-    def _proved(self, look: ReadInterval | None = None) -> None:
-        """Take note of a proof that the copy is true: of this moment, if no other is given."""
+    def _shown(self, look: ReadInterval | None = None) -> None:
+        """Take note that the server has shown that the copy is true: at this moment, if no other is given."""
         if look is None:
             now = self._clock.now()
             look = ReadInterval(now, now)
         self._heard_at, self.look = _now(), look
+
+    def _proved(self, look: ReadInterval | None = None) -> None:
+        """The same by what is no timer: a LIST, or an event."""
+        self._shown(look)
+        self._proven = self.look.began
 
     async def _list(self) -> None:
         """Read everything, tell the difference to what was known."""
@@ -272,7 +288,7 @@ class Reflector:
                         return
                     kind, found = parsed_event(self._where, line)
                     self._copy.must_be_newer(found)
-                    self._proved()
+                    (self._shown if kind == "BOOKMARK" else self._proved)()
                     self._telling = True
                     await self._event(kind, found)
                     self._telling = False

@@ -52,18 +52,20 @@ class TargetAggregator(Generic[Key]):
         publisher: HealthPublisher,
         clock: Clock,
         seen: Callable[[Key], datetime | None],
+        proven: Callable[[Key], datetime | None],
         *,
         doubted: Callable[[Key], bool],
         resolution_seconds: float = 0,
     ) -> None:
-        """`seen`: until when what this object said is known to be so; None: it cannot be believed now.
+        """`seen`: until when what this object said is known to be so; None: it cannot be believed now. `proven`: until
+        when that is proven.
 
         `doubted`: whether that is because a LIST lacks it that is not believed. `resolution_seconds`: what is not seen
         of a target that is Healthy.
         """
         self._publisher = publisher
         self._clock = clock
-        self._seen = seen
+        self._seen, self._proven = seen, proven
         self._doubted = doubted
         self._resolution = resolution_seconds
         self._notes: dict[Key, _Note] = {}
@@ -117,7 +119,7 @@ class TargetAggregator(Generic[Key]):
         unspoken, self._unspoken = self._unspoken, {}
         sayings = []
         for target, last in sorted(unspoken.items()):
-            heard = self._heard(target)
+            heard = self._heard(target, self._proven)
             if target not in self._makers:
                 words = self._publisher.say_once(
                     target, Health.UNKNOWN, labels=last.labels, detail=last.detail, gone=True
@@ -139,13 +141,16 @@ class TargetAggregator(Generic[Key]):
                 self._broken.discard(target)
                 sayings.append(saying)
         await gather(sayings)
-        await self._publisher.answer(self._until)
+        await self._publisher.answer(self._proven_until)
 
     async def keep(self, look_again: LookAgain, requests: Requests) -> None:
         """Repeat the current state, without end, and tell what could not be told, once all objects of a target are
         seen."""
         async with asyncio.TaskGroup() as group:
-            group.create_task(self._publisher.keep(self._until, look_again, requests, self._in_doubt))
+            keeping = self._publisher.keep(
+                self._seen_until, look_again, requests, self._in_doubt, proven=self._proven_until
+            )
+            group.create_task(keeping)
             group.create_task(self._catch_up())
 
     async def _catch_up(self) -> None:
@@ -156,17 +161,23 @@ class TargetAggregator(Generic[Key]):
     def _in_doubt(self, target: str) -> bool:
         return any(self._doubted(key) for key in self._makers.get(target, ()))
 
-    def _until(self, target: str) -> datetime | None:
+    def _seen_until(self, target: str) -> datetime | None:
+        return self._until(target, self._seen)
+
+    def _proven_until(self, target: str) -> datetime | None:
+        return self._until(target, self._proven)
+
+    def _until(self, target: str, of: Callable[[Key], datetime | None]) -> datetime | None:
         if target not in self._makers:
             return LONG_AGO  # a last word that is still owed
-        heard = self._heard(target)
+        heard = self._heard(target, of)
         return None if heard is None else heard.seen
 
-    def _heard(self, target: str) -> _Heard | None:
-        """Give the worst that can be believed; None: one that is not seen may be worse."""
+    def _heard(self, target: str, of: Callable[[Key], datetime | None]) -> _Heard | None:
+        """Give the worst that can be believed; None: one that is not seen may be worse. `of`: until when each is."""
         keys = self._makers.get(target, set())
         there = [key for key in keys if not self._notes[key].gone] or keys
-        seen = {key: until for key in there if (until := self._seen(key)) is not None}
+        seen = {key: until for key in there if (until := of(key)) is not None}
         # Of several that are as bad always the same, so that its detail does not jump.
         worst = min(seen, key=lambda key: (WORST_FIRST.index(self._notes[key].status), repr(key)), default=None)
         if worst is None:

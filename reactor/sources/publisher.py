@@ -157,14 +157,17 @@ class HealthPublisher:
         await self._standing.answer(seen)
 
     async def keep(
-        self, seen: SeenEach, look_again: LookAgain, requests: Requests, doubted: Doubted = never_doubted
-    ) -> None:
+        self, seen: SeenEach, look_again: LookAgain, requests: Requests, doubted: Doubted = never_doubted,
+        *, proven: SeenEach | None = None,
+    ) -> None:  # fmt: skip
         """Repeat the current state, without end, and answer requests. What cannot be seen is not repeated; the answer
-        to a question about what is doubted says so."""
+        to a question about what is doubted says so. `proven`: until when it can be proven; default: as `seen`."""
         async with asyncio.TaskGroup() as group:
-            group.create_task(self._standing.keep_each(seen))
+            group.create_task(self._standing.keep_each(seen, proven))
             group.create_task(
-                answer_requests(self._source.name, self._standing, seen, look_again, requests, self._clock, doubted)
+                answer_requests(
+                    self._source.name, self._standing, proven or seen, look_again, requests, self._clock, doubted
+                )
             )
 
     def target(self, labels: Mapping[str, str]) -> str | None:

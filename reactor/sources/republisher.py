@@ -75,6 +75,7 @@ class _Entry(Generic[Said]):
     told_at: float = -inf  # when it was last told, or is being told, on the clock's monotonic time
     told_of: datetime = LONG_AGO  # as of when
     known_until: datetime = LONG_AGO  # to be told: until when the source knows it to be so, beyond what was found
+    proven_until: datetime = LONG_AGO  # the same, as far as it can prove it
 
 
 class Republisher(Generic[Said]):
@@ -89,6 +90,7 @@ class Republisher(Generic[Said]):
         self._clock = clock
         self._period = period_seconds
         self._entries: dict[str, _Entry[Said]] = {}
+        self._proven: SeenEach | None = None
         self._wanted = WantedLooks()
         self._telling: set[asyncio.Task[None]] = set()
         self._away = asyncio.Event()
@@ -138,7 +140,7 @@ class Republisher(Generic[Said]):
             entry = self._entries[key] = _Entry(key, fact, look.ended, look.ended)
         elif changed or entry.once or not unbroken:
             entry.since = entry.seen_at = look.ended
-            entry.due_at, entry.known_until = 0, LONG_AGO
+            entry.due_at, entry.known_until, entry.proven_until = 0, LONG_AGO, LONG_AGO
         if due:
             entry.due_at = 0
         entry.fact, entry.seen_at, entry.once = fact, max(entry.seen_at, look.began), False
@@ -155,7 +157,7 @@ class Republisher(Generic[Said]):
         now = self._clock.now()
         entry = self._entries.setdefault(key, _Entry(key, fact, now, now))
         entry.fact, entry.since, entry.seen_at, entry.due_at, entry.once = fact, now, now, 0, True
-        entry.known_until = LONG_AGO
+        entry.known_until = entry.proven_until = LONG_AGO
         await self._soon(entry)
 
     def forget(self, key: str) -> None:
@@ -213,9 +215,10 @@ class Republisher(Generic[Said]):
         """Refresh without end, except while the source itself does not know: then silence is the honest answer."""
         await self.keep_each(lambda _: seen())
 
-    async def keep_each(self, seen: SeenEach) -> None:
-        """The same, where what is said about one key may be believed and about another not."""
-        self._kept = True
+    async def keep_each(self, seen: SeenEach, proven: SeenEach | None = None) -> None:
+        """The same, where what is said about one key may be believed and about another not. `proven`: until when the
+        source can prove it, where that is not as long."""
+        self._kept, self._proven = True, proven
         forget = self._on_facts_lost(self._owe_all)
         try:
             async with asyncio.TaskGroup() as group:
@@ -288,6 +291,8 @@ class Republisher(Generic[Said]):
 
     async def _tell_newest(self, entry: _Entry[Said], seen: datetime = LONG_AGO) -> None:
         entry.known_until = max(entry.known_until, seen)
+        proof = seen if self._proven is None else self._proven(entry.key) or LONG_AGO
+        entry.proven_until = max(entry.proven_until, proof)
         if entry.telling:
             return  # the call that tells it already tells the newest as well
         entry.telling = True
@@ -296,7 +301,7 @@ class Republisher(Generic[Said]):
                 # Before the first await, so that what is said meanwhile is due again.
                 entry.told_at = self._clock.monotonic()
                 entry.due_at = entry.told_at + self._period
-                entry.told_of = max(entry.seen_at, entry.known_until)
+                entry.told_of = max(entry.seen_at, entry.proven_until)
                 # For each fact by itself: what many ask for is told again and again, and the bus is there.
                 late = asyncio.get_running_loop().call_later(PATIENCE_SECONDS, self._away.set)
                 try:
@@ -318,9 +323,13 @@ class Republisher(Generic[Said]):
 
 
 def _dated(entry: _Entry[Said]) -> Said:
-    dates = {"observed_at": max(entry.seen_at, entry.known_until)}
+    proven = max(entry.seen_at, entry.proven_until)
+    observed_at = max(proven, entry.known_until)
+    dates: dict[str, Any] = {"observed_at": observed_at}
     if isinstance(entry.fact, Observation):
         dates["since"] = entry.since
+        if proven < observed_at:
+            dates["valid_seconds"] = (proven - observed_at).total_seconds()
     return entry.fact.model_copy(update=dates)
 
 

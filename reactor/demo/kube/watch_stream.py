@@ -164,7 +164,8 @@ class WatchStream:
                 return
             now = loop.time()
             if self._bookmarks and now >= min(next_bookmark, ends):
-                await response.write(self._bookmark())
+                if not self._cluster.watch_lag:  # a bookmark is never newer than the events that were sent
+                    await response.write(self._bookmark())
                 next_bookmark = now + every
             if now >= ends:
                 return

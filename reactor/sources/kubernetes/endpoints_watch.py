@@ -81,7 +81,7 @@ class ServiceWatcher:
         self._services: dict[ServiceName, _Service] = defaultdict(_Service)
         self.publisher = HealthPublisher(source, world.tell, world.clock, world.on_facts_lost)
         self.aggregator: TargetAggregator[ServiceName] = TargetAggregator(
-            self.publisher, world.clock, self._seen, doubted=self._doubted
+            self.publisher, world.clock, self._seen, self._proven, doubted=self._doubted
         )
         self.slices = Reflector(
             api, collection("/apis/discovery.k8s.io/v1", "endpointslices", source.namespace), self._slices_changed,
@@ -150,9 +150,11 @@ class ServiceWatcher:
 
     def _seen(self, name: ServiceName) -> datetime | None:
         """A Service is seen by its slices: not while a LIST that is not believed lacks one of them."""
-        seen = None if self._doubted(name) else self.slices.seen
-        alone = self._looks.seen_at(name)
-        return max(seen, alone) if seen is not None and alone is not None else seen
+        return None if self._doubted(name) else self.slices.seen
+
+    def _proven(self, name: ServiceName) -> datetime | None:
+        listed, alone = None if self._doubted(name) else self.slices.proven, self._looks.seen_at(name)
+        return max(listed, alone) if listed is not None and alone is not None else listed
 
     def _wanted(self) -> Set[ServiceName] | None:
         """The Services at which a look is needed now; None where the copy of one of them cannot be believed."""

@@ -57,6 +57,7 @@ class LeaseWatcher:
             self.publisher,
             world.clock,
             lambda key: self.leases.seen_of(key),
+            lambda key: self.leases.proven_of(key),
             doubted=lambda key: key in self.leases.doubted,
             resolution_seconds=source.grace_seconds,
         )

@@ -69,6 +69,7 @@ class NodeWatcher:
             HealthPublisher(source, world.tell, world.clock, world.on_facts_lost),
             world.clock,
             lambda name: self.nodes.seen_of(ObjectKey("", name)),
+            lambda name: self.nodes.proven_of(ObjectKey("", name)),
             doubted=lambda name: ObjectKey("", name) in self.nodes.doubted,
         )
         self.inventory: Republisher[Zones] = Republisher(
@@ -93,7 +94,10 @@ class NodeWatcher:
             for reflector in (self.nodes, self.pods, self.slices, self.leases):
                 group.create_task(reflector.run())
             doubted = self._zone_is_doubted
-            group.create_task(self.publisher.keep(self._zone_seen, self.nodes.look_again, self._requests, doubted))
+            zones = self.publisher.keep(
+                self._zone_seen, self.nodes.look_again, self._requests, doubted, proven=self._zone_proven
+            )
+            group.create_task(zones)
             group.create_task(self.aggregator.keep(self.nodes.look_again, self._requests))
             group.create_task(self._look())
 
@@ -129,6 +133,9 @@ class NodeWatcher:
     def _zone_seen(self, target: str) -> datetime | None:
         """A zone is not seen while a LIST that is not believed lacks one of its nodes."""
         return None if self._zone_is_doubted(target) else self.nodes.seen
+
+    def _zone_proven(self, target: str) -> datetime | None:
+        return None if self._zone_is_doubted(target) else self.nodes.proven
 
     def _zone_is_doubted(self, target: str) -> bool:
         return target in self._doubted_zones()

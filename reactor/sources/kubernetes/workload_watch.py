@@ -109,6 +109,7 @@ class Opinions:
             self.publisher,
             world.clock,
             lambda one: self.watches[one[0]].seen_of(one[1]),
+            lambda one: self.watches[one[0]].proven_of(one[1]),
             doubted=lambda one: one[1] in self.watches[one[0]].doubted,
         )
 

@@ -325,6 +325,24 @@ async def test_a_quiet_watch_is_believed_and_confirmed_each_time_that_the_server
         await eventually(lambda: subject.seen is not None and subject.seen > listed)
 
 
+async def test_what_comes_by_a_timer_shows_that_the_server_is_there_and_proves_nothing(
+    api: Kubernetes, east: EmulatedCluster
+) -> None:
+    """Its watches may be seconds behind what it has stored. Found by chaos: an API server that is slow, seed 705."""
+    east.bookmark_seconds = 0.05
+    subject = reflector(api, Copy())
+    async with running(subject):
+        listed = subject.proven
+        assert listed is not None
+        await eventually(lambda: subject.seen is not None and subject.seen > listed)
+        assert subject.proven == listed
+        east.create(config_map("a"))
+        await eventually(lambda: subject.proven is not None and subject.proven > listed)
+        shown = subject.seen
+        subject.look_again(Clock().now())
+        await eventually(lambda: subject.proven is not None and shown is not None and subject.proven > shown)
+
+
 async def test_a_connection_that_died_unnoticed_is_not_believed_for_long(
     api: Kubernetes, east: EmulatedCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:

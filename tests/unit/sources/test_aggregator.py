@@ -20,7 +20,7 @@ H, U, N = Health.HEALTHY, Health.UNHEALTHY, Health.UNKNOWN
 RED, BLUE = {"team": "red"}, {"team": "blue"}
 
 
-class Choir:
+class Aggregated:
     """An aggregator, and what it has published."""
 
     def __init__(self) -> None:
@@ -31,7 +31,7 @@ class Choir:
         self.ages: dict[str, float | None] = {}
         source = TcpProbe(name="s", kind="TcpProbe", host="h", port=1, target="custom/{team}", refresh_seconds=30)
         self.aggregator: TargetAggregator[str] = TargetAggregator(
-            HealthPublisher(source, self._tell, self.clock), self.clock, self._seen, doubted=lambda _: False
+            HealthPublisher(source, self._tell, self.clock), self.clock, self._seen, self._seen, doubted=lambda _: False
         )
 
     def _seen(self, key: str) -> datetime | None:
@@ -64,28 +64,28 @@ class Choir:
 
 
 @pytest.fixture
-def choir() -> Choir:
-    return Choir()
+def choir() -> Aggregated:
+    return Aggregated()
 
 
 @pytest.mark.parametrize(
     ("statuses", "worst"), [((H, U), U), ((U, H), U), ((H, N), N), ((N, U), U), ((H, H), H)], ids=str
 )
 async def test_of_several_objects_of_one_target_the_worst_speaks_and_nothing_else_is_heard(
-    choir: Choir, statuses: Sequence[Health], worst: Health
+    choir: Aggregated, statuses: Sequence[Health], worst: Health
 ) -> None:
     await choir.notes(*((f"k{number}", status, RED) for number, status in enumerate(statuses)))
     assert choir.heard() == [("red", worst)]
 
 
-async def test_when_the_worst_recovers_the_next_worst_speaks(choir: Choir) -> None:
+async def test_when_the_worst_recovers_the_next_worst_speaks(choir: Aggregated) -> None:
     await choir.notes(("a", U, RED), ("b", N, RED))
     await choir.notes(("a", H, RED))
     await choir.notes(("b", H, RED))
     assert choir.heard() == [("red", U), ("red", N), ("red", H)]
 
 
-async def test_a_target_that_no_object_has_any_more_is_unknown_and_not_repeated(choir: Choir) -> None:
+async def test_a_target_that_no_object_has_any_more_is_unknown_and_not_repeated(choir: Aggregated) -> None:
     await choir.notes(("a", H, RED))
     await choir.notes(("a", U, BLUE))
     assert choir.heard() == [("red", H), ("blue", U), ("red", N)]
@@ -93,13 +93,13 @@ async def test_a_target_that_no_object_has_any_more_is_unknown_and_not_repeated(
     assert set(choir.heard()) == {("blue", U)}
 
 
-async def test_an_object_whose_labels_make_no_target_any_more_leaves_the_old_one(choir: Choir) -> None:
+async def test_an_object_whose_labels_make_no_target_any_more_leaves_the_old_one(choir: Aggregated) -> None:
     await choir.notes(("a", H, RED))
     await choir.notes(("a", H, {}))
     assert choir.heard() == [("red", H), ("red", N)]
 
 
-async def test_an_object_that_leaves_takes_only_its_own_word_along(choir: Choir) -> None:
+async def test_an_object_that_leaves_takes_only_its_own_word_along(choir: Aggregated) -> None:
     await choir.notes(("a", U, RED), ("b", H, RED))
     choir.aggregator.leave("a", "gone")
     await choir.aggregator.speak()
@@ -110,21 +110,21 @@ async def test_an_object_that_leaves_takes_only_its_own_word_along(choir: Choir)
     assert choir.heard() == [("red", U), ("red", H), ("red", N)]
 
 
-async def test_what_is_gone_counts_only_where_no_other_is_left(choir: Choir) -> None:
+async def test_what_is_gone_counts_only_where_no_other_is_left(choir: Aggregated) -> None:
     await choir.notes(("a", H, RED), ("b", H, RED))
     await choir.notes(("a", U, RED), gone=True)
     await choir.notes(("b", U, RED), gone=True)
     assert choir.heard() == [("red", H), ("red", U)]
 
 
-async def test_what_is_forgotten_is_silent(choir: Choir) -> None:
+async def test_what_is_forgotten_is_silent(choir: Aggregated) -> None:
     await choir.notes(("a", U, RED))
     choir.aggregator.forget("a")
     await choir.passes(100)
     assert choir.heard() == [("red", U)]
 
 
-async def test_while_one_is_not_seen_nothing_better_than_unhealthy_is_said(choir: Choir) -> None:
+async def test_while_one_is_not_seen_nothing_better_than_unhealthy_is_said(choir: Aggregated) -> None:
     await choir.notes(("a", H, RED), ("b", H, RED), ("c", H, BLUE))
     choir.heard()
     choir.ages["b"] = None
@@ -138,7 +138,7 @@ async def test_while_one_is_not_seen_nothing_better_than_unhealthy_is_said(choir
     assert choir.heard() == [("red", H)]
 
 
-async def test_what_is_repeated_is_as_old_as_the_oldest_look(choir: Choir) -> None:
+async def test_what_is_repeated_is_as_old_as_the_oldest_look(choir: Aggregated) -> None:
     await choir.notes(("a", H, RED), ("b", H, RED))
     choir.ages["b"] = 20.0
     await choir.passes(36)

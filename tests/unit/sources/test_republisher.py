@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from bus.messages import Route
+from bus.messages import Health, Observation, Route
 from reactor.clients.changes import ReadInterval
 from reactor.runtime.clock import Clock
 from reactor.runtime.errors import Retryable
@@ -328,3 +328,30 @@ def test_what_is_asked_for_again_and_again_does_not_make_the_bus_count_as_away()
         return [taken[name] - at for name, at in said_at.items()]
 
     assert max(on_virtual_time(crowd())) == pytest.approx(0.04)
+
+
+def test_what_is_repeated_says_until_when_it_is_proven_where_that_is_not_as_long_as_it_is_believed() -> None:
+    async def repeated() -> list[Observation]:
+        clock, taken = virtual_clock(), list[Observation]()
+
+        async def tell(fact: Observation) -> None:
+            taken.append(fact)
+
+        standing = Republisher(tell, clock, period_seconds=4)
+        began = clock.now()
+        good = Observation(target="service/a/b/c", status=Health.HEALTHY, observed_at=began, stale_seconds=90)
+        keeping = asyncio.create_task(standing.keep_each(lambda _: clock.now(), lambda _: began + timedelta(seconds=1)))
+        await standing.say(good.target, good, changed=True)
+        await asyncio.sleep(10)
+        await standing.ask([good.target], began + timedelta(seconds=1), lambda _: began + timedelta(seconds=1))
+        keeping.cancel()
+        await asyncio.gather(keeping, return_exceptions=True)
+        return taken
+
+    first, *again = on_virtual_time(repeated())
+    assert first.valid_seconds is None
+    assert len(again) >= 2
+    for one in again:
+        assert one.valid_seconds is not None
+        assert one.observed_at + timedelta(seconds=one.valid_seconds) == first.observed_at + timedelta(seconds=1)
+        assert one.since == first.observed_at
