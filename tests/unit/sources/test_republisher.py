@@ -340,10 +340,14 @@ def test_what_is_repeated_says_until_when_it_is_proven_where_that_is_not_as_long
         standing = Republisher(tell, clock, period_seconds=4)
         began = clock.now()
         good = Observation(target="service/a/b/c", status=Health.HEALTHY, observed_at=began, stale_seconds=90)
-        keeping = asyncio.create_task(standing.keep_each(lambda _: clock.now(), lambda _: began + timedelta(seconds=1)))
+
+        def proven(_: str) -> datetime:
+            return min(began + timedelta(seconds=1), clock.now())
+
+        keeping = asyncio.create_task(standing.keep_each(lambda _: clock.now(), proven))
         await standing.say(good.target, good, changed=True)
         await asyncio.sleep(10)
-        await standing.ask([good.target], began + timedelta(seconds=1), lambda _: began + timedelta(seconds=1))
+        await standing.ask([good.target], began + timedelta(seconds=1), proven)
         keeping.cancel()
         await asyncio.gather(keeping, return_exceptions=True)
         return taken
