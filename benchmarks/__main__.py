@@ -19,6 +19,7 @@ from benchmarks import (
     page_speed,
     probe_speed,
     reaction_speed,
+    refresh_speed,
     rest_speed,
     rule_tests_speed,
     rules_many,
@@ -26,7 +27,6 @@ from benchmarks import (
     scaling_speed,
     storm_speed,
     traffic_speed,
-    vouching_speed,
     webhook_speed,
     windows_speed,
     workload_speed,
@@ -55,7 +55,7 @@ ALL: dict[str, Callable[[], Result | Coroutine[Any, Any, Result]]] = {
     "backtest": backtest_speed.backtest,
     "beside-linkerd-failover": beside_linkerd.beside_linkerd_failover,
     "page": page_speed.page,
-    "vouching": vouching_speed.vouching,
+    "refresh": refresh_speed.refreshing,
 }
 
 

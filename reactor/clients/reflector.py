@@ -46,8 +46,8 @@ from reactor.runtime.retry_backoff import RetryBackoff
 from reactor.runtime.standstill import NEVER
 
 WATCH_SECONDS = 3.0
-"""Seconds for which one watch is asked for. Its orderly end is the server's word that nothing else has happened: a
-connection that died says nothing either, and bookmarks come once a minute only."""
+"""Seconds for which one watch is asked for. Its orderly end shows that the server is there: a connection that died
+says nothing either, and bookmarks come once a minute only."""
 SILENT_SECONDS = 1.0
 """A watch that ends so much later than it was asked for is left for a LIST. What a silent watch hides is then seen
 within four seconds: in less time than an action may be late."""
@@ -166,8 +166,7 @@ class Reflector:
     def look_again(self, not_before: datetime) -> None:
         """Have the collection listed as soon as possible, by a LIST that begins at this moment or later.
 
-        One LIST for all that is asked until it begins; none where the watch shows life before. `on_changes` is awaited
-        in either case, with no changes if there are none.
+        One LIST for all that is asked until it begins. `on_changes` is awaited, with no changes if there are none.
         """
         self._not_before = max(not_before, self._not_before or not_before)
         if self._watching is not None and not self._telling:

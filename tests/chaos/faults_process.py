@@ -125,6 +125,6 @@ FAULTS = (
     *(_kill(f"kill:{name}", [name], in_ci=False) for name in NAMES),
     Fault("kill:any", kill_any),
     *(Fault(f"pause:{leases}-leases", partial(pause, leases), seconds=9 + leases * LEASE) for leases in (1, 2, 5)),
-    Fault("pause:everybody", pause_all),
+    Fault("pause:all", pause_all),
     Fault("rolling-restart", rolling_restart, seconds=18),
 )  # fmt: skip

@@ -68,7 +68,7 @@ ALLOWED = {
     "test_posts_that_wait_for_routers_go_in_the_order_in_which_they_came_and_one_at_a_time": "a fifth of a look",
     "integration/webhook/test_turns.py::test_a_small_post_goes_between_the_pieces_of_a_large_one": "one look",
     "unit/bus/test_reading_watch.py::looked": f"{PASSES}: by a virtual clock",
-    "unit/sources/test_vouching.py::_outage": f"{PASSES}: by a virtual clock",
+    "unit/sources/test_answers_of_sources.py::_outage": f"{PASSES}: by a virtual clock",
 }  # fmt: skip
 """Tests that sleep, and why nothing else will do."""
 

@@ -12,7 +12,7 @@ Kind = Literal["crash", "pause", "cut", "rough", "bus-down", "api-rough", "unack
 Roles = Literal["all", "decider", "executor"]
 
 OBJECTS = ("plans", "zones", "clusters", "workloads")
-"""What a scenario calls each kind of thing that may be acted on."""
+"""Kinds of things that may be acted on, as a scenario calls them."""
 
 
 @dataclass(frozen=True, slots=True)

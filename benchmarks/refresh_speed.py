@@ -148,11 +148,11 @@ class _Heard:
         return SourceContext(self.clock, self.tell, _Clusters(api), {}, cast("Any", None), requests=requests)
 
 
-async def vouching() -> Result:
+async def refreshing() -> Result:
     """Ask a watch that has just heard an event, a quiet watch, and probes."""
     figures = {**await _watch(), "by_probes": await _probes()}
     return Result(
-        "vouching", f"{TARGETS} targets asked for again, CPU of the sources and messages", figures,
+        "refresh", f"{TARGETS} targets asked for again, CPU of the sources and messages", figures,
         {"from_copy.seconds": "< 1", "relist.share_of_a_core": "< 0.01"},
     )  # fmt: skip
 
