@@ -35,9 +35,9 @@ class Looking:
         self._clock = virtual_clock()
         self._began = self._clock.now()
         self.listed: list[tuple[float, float]] = []
-        """When all were asked to be listed, and by a LIST that begins at which moment."""
+        """Second of each request for a LIST of all, and from which second on it has to begin."""
         self.seen: list[tuple[float, float]] = []
-        """When the Service was seen, and by a look that began at which moment."""
+        """Second at which the Service was seen, and begin of the look that saw it."""
         self._looks = ServiceLooks(
             cast("Any", Api(seconds)), self._clock, None, wanted=lambda: {CART}, shown=lambda _: {},
             list_all=lambda not_before: self.listed.append((self._now(), self._after(not_before))), seen=self._seen,
