@@ -166,7 +166,11 @@ async def frozen(world: World, random: Random) -> None:
         await asyncio.sleep(max(strike.begin - world.now, 0))
         member = random.choice(world.members)
         member.signal(signal.SIGSTOP)
+        stopped = asyncio.get_running_loop().time()
         hang.remove()
+    # Of a zone's two witnesses it may have run one: who runs that now has not seen what was before.
+    world.blind.append((Span(stopped, stopped + FROZEN_LIMIT - GRACE), frozenset(("zone",))))
+    world.dark = False  # the other process may have run both
     await asyncio.sleep(max(strike.end - world.now, 0))
     async with world.trouble(recovery=0.0):
         member.signal(signal.SIGCONT)
