@@ -30,7 +30,8 @@ ANSWER_WITHIN = timedelta(seconds=4)
 """Time within which an executor gets its answer on evidence that is no older than FRESH, and within FRESH more, on
 evidence twice as old. Without an answer it waits a little, and the action is asked for again."""
 SLOW_AFTER = timedelta(seconds=30)
-"""Time for which the questions about a group stay without an answer until evidence counts that is as old as OLD."""
+"""Time for which questions about one object stay without an answer until evidence counts that is as old as OLD. Most
+outages are over by then."""
 OLD = timedelta(seconds=10)
 """Oldest evidence that counts where no look is answered in less time: so long is a request waited for. Else a server
 that takes three seconds for each answer would prevent all actions."""
@@ -145,7 +146,10 @@ class Questions:
             old = answer if in_time else self._seen_since(now - OLD, asked, now)
             if old.wanted:
                 slow = ", ".join(sorted({lack.source for lack in answer.lacks}))
-                log.warning("%s: looks take long: %s goes on what was seen up to 10 s ago", slow, asked.action)
+                log.warning(
+                    "%s: looks take long: %s goes on what was seen up to %g s ago",
+                    slow, asked.action, OLD.total_seconds(),
+                )  # fmt: skip
                 return old
         return answer
 
