@@ -113,8 +113,8 @@ class KarmadaInventory:
         async with asyncio.TaskGroup() as group:
             group.create_task(self._cluster_watch.run())
             for standing in (self.clusters, self.ready):
-                group.create_task(standing.keep_each(self._cluster_seen))
-            group.create_task(self._answer(self.ready, self._cluster_seen, [self._cluster_watch]))
+                group.create_task(standing.keep_each(self._cluster_seen, self._cluster_proven))
+            group.create_task(self._answer(self.ready, self._cluster_proven, [self._cluster_watch]))
             for watch in self._policy_watches:
                 group.create_task(watch.run())
             for watch in self._policy_watches:
@@ -122,31 +122,37 @@ class KarmadaInventory:
             for watch in self._binding_watches:
                 group.create_task(watch.run())
             for kept in (self.workloads, self.copies):
-                group.create_task(kept.keep_each(self._binding_seen))
-            group.create_task(self._answer(self.copies, self._binding_seen, self._binding_watches))
+                group.create_task(kept.keep_each(self._binding_seen, self._binding_proven))
+            group.create_task(self._answer(self.copies, self._binding_proven, self._binding_watches))
 
     def _projected(self, binding: JsonObject) -> JsonObject:
         """Keep what is read, and of each copy's status what its rule or its policy wants carried over."""
         return project_binding(binding, {*self._preserved, *_paths(self._policy(binding))})
 
     def _answer(
-        self, standing: Republisher[Observation], seen: SeenEach, watches: Sequence[Reflector]
+        self, standing: Republisher[Observation], proven: SeenEach, watches: Sequence[Reflector]
     ) -> Coroutine[Any, Any, None]:
         def look_again(not_before: datetime) -> None:
             for watch in watches:
                 watch.look_again(not_before)
 
-        return answer_requests(NAME, standing, seen, look_again, self._requests, self._clock)
+        return answer_requests(NAME, standing, proven, look_again, self._requests, self._clock)
 
     def _cluster_seen(self, _: str) -> datetime | None:
-        return _seen_by([self._cluster_watch])
+        return _first_of([self._cluster_watch], [self._cluster_watch.seen])
+
+    def _cluster_proven(self, _: str) -> datetime | None:
+        return _first_of([self._cluster_watch], [self._cluster_watch.proven])
 
     def _binding_seen(self, _: str) -> datetime | None:
-        return _seen_by(self._binding_watches)
+        return _first_of(self._binding_watches, [watch.seen for watch in self._binding_watches])
+
+    def _binding_proven(self, _: str) -> datetime | None:
+        return _first_of(self._binding_watches, [watch.proven for watch in self._binding_watches])
 
     async def _clusters_changed(self, changes: Sequence[ObjectChange]) -> None:
         await gather([saying for one in changes for saying in self._of_cluster(one)])
-        await self.ready.answer(self._cluster_seen)
+        await self.ready.answer(self._cluster_proven)
 
     def _of_cluster(self, change: ObjectChange) -> list[Saying]:
         kind, found, unbroken = change
@@ -165,7 +171,7 @@ class KarmadaInventory:
 
     async def _bindings_changed(self, plural: str, changes: Sequence[ObjectChange]) -> None:
         await gather([saying for one in changes for saying in self._of_change(plural, one)])
-        await self.copies.answer(self._binding_seen)
+        await self.copies.answer(self._binding_proven)
 
     def _of_change(self, plural: str, change: ObjectChange) -> list[Saying]:
         key = key_of(change.object)
@@ -234,10 +240,10 @@ def _paths(policy: JsonObject | None) -> Iterator[str]:
                 yield path
 
 
-def _seen_by(watches: Sequence[Reflector]) -> datetime | None:
-    """Time up to which all of these copies are known to be true; None: one of them is not believed now."""
-    seen = [None if watch.doubted else watch.seen for watch in watches]
-    return None if None in seen else min(one for one in seen if one is not None)
+def _first_of(watches: Sequence[Reflector], moments: Sequence[datetime | None]) -> datetime | None:
+    """Give the earliest of these moments, one of each watch; None: one of the copies is not believed now."""
+    known = [moment for moment in moments if moment is not None]
+    return min(known) if len(known) == len(moments) and not any(watch.doubted for watch in watches) else None
 
 
 def _with_source(health: Observation, found: JsonObject) -> Observation:
