@@ -24,7 +24,7 @@ os.environ["SSL_CERT_FILE"] = os.devnull
 
 TESTS = Path(__file__).parent
 LONGEST = (
-    "test_demo", "test_own_alerts", "test_zones", "test_workload_kills", "test_workloads", "test_zone_page",
+    "test_demo", "test_own_alerts", "test_slow_looks", "test_zones", "test_workload_kills", "test_workloads", "test_zone_page",
     "test_zone_operators", "test_way_back", "test_external_nats", "test_hanging_target", "test_reload",
     "test_amazon_balancers", "test_how_to_operate", "test_how_to_servers", "test_how_to",
 )  # fmt: skip
