@@ -24,9 +24,9 @@ os.environ["SSL_CERT_FILE"] = os.devnull
 
 TESTS = Path(__file__).parent
 LONGEST = (
-    "test_demo", "test_own_alerts", "test_slow_looks", "test_zones", "test_workload_kills", "test_workloads", "test_zone_page",
-    "test_zone_operators", "test_way_back", "test_external_nats", "test_hanging_target", "test_reload",
-    "test_amazon_balancers", "test_how_to_operate", "test_how_to_servers", "test_how_to",
+    "test_demo", "test_own_alerts", "test_slow_looks", "test_zones", "test_workload_kills", "test_workloads",
+    "test_zone_page", "test_zone_operators", "test_way_back", "test_external_nats", "test_hanging_target",
+    "test_reload", "test_amazon_balancers", "test_how_to_operate", "test_how_to_servers", "test_how_to",
 )  # fmt: skip
 """Files of tests/e2e in which one test alone takes up to two minutes."""
 _RANK = {TESTS / "e2e" / f"{name}.py": place for place, name in enumerate(LONGEST)}
