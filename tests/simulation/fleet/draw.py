@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from math import inf
 from random import Random
 
@@ -73,6 +73,24 @@ def unacknowledged(seed: int) -> Scenario:
 GONE: tuple[Kind, ...] = ("bus-down", "all-gone", "api-down")
 SHARES = (0.5, 1.0, 2.0)
 """Of the toleration: something is away for less, about as long, or longer."""
+
+
+APART = 6.0
+"""Seconds within which all outages of a scenario begin."""
+
+
+def struck(random: Random, seed: int, kinds: Sequence[Kind], at: float, toleration: float) -> list[Fault]:
+    """Give an outage that begins at this second, its kind and length by the seed, and in some scenarios another one."""
+    faults = [Fault(kinds[seed % len(kinds)], at, _length(random, seed // len(kinds), toleration), rate=1.0)]
+    if random.random() < 0.4:
+        begin = round(at + random.uniform(0, min(APART, faults[0].seconds)), 3)
+        kind, number = random.choice(kinds), random.randrange(len(kinds) * len(SHARES))
+        faults.append(Fault(kind, begin, _length(random, number // len(kinds), toleration), rate=1.0))
+    return faults
+
+
+def _length(random: Random, number: int, toleration: float) -> float:
+    return round(SHARES[number % len(SHARES)] * toleration + random.uniform(-0.3, 0.8), 3)
 
 
 def away(seed: int) -> Scenario:

@@ -5,17 +5,15 @@ from __future__ import annotations
 from random import Random
 
 from reactor.audit.spans import Span
-from tests.simulation.fleet.draw import CALM, FLEETS, SHARES, SKEW, TOLERATIONS
+from tests.simulation.fleet.draw import CALM, FLEETS, SKEW, TOLERATIONS, struck
 from tests.simulation.fleet.draw_edits import KINDS
-from tests.simulation.fleet.scenario import Fault, Plan, Scenario
+from tests.simulation.fleet.scenario import Plan, Scenario
 
 RECOVERIES = (2.0, 5.0)
 MOVED = 7.0
 """Seconds beyond its toleration after which a cluster that is bad is tainted, and left."""
 ROUTES = (3, 1)
 """Number of routes whose primary is in the first cluster, and in the second."""
-APART = 6.0
-"""Seconds within which all outages begin."""
 
 
 def draw_clusters(seed: int) -> Scenario:
@@ -29,10 +27,7 @@ def draw_clusters(seed: int) -> Scenario:
     toleration, recovery = random.choice(TOLERATIONS[1:]), random.choice(RECOVERIES)
     before = round(CALM + random.uniform(0, 2), 3)
     at = round(before + 2 * toleration + MOVED, 3)
-    faults = [Fault(KINDS[seed % len(KINDS)], at, _length(random, seed, toleration), rate=1.0)]
-    if random.random() < 0.4:
-        begin = round(at + random.uniform(0, min(APART, faults[0].seconds)), 3)
-        faults.append(Fault(random.choice(KINDS), begin, _length(random, random.randrange(12), toleration), rate=1.0))
+    faults = struck(random, seed, KINDS, at, toleration)
     end = max(fault.at + fault.seconds for fault in faults)
     length, first = end - at, round(at - random.uniform(0.1, 0.95) * toleration, 3)
     late = round(end + toleration + random.uniform(18, 22), 3)
@@ -55,7 +50,3 @@ def draw_clusters(seed: int) -> Scenario:
     return Scenario(
         seed, random.choice(FLEETS), plans, tuple(faults), shuffled=seed % 2 == 1, skew=SKEW, clusters=clusters,
     )  # fmt: skip
-
-
-def _length(random: Random, number: int, toleration: float) -> float:
-    return round(SHARES[number // len(KINDS) % len(SHARES)] * toleration + random.uniform(-0.3, 0.8), 3)

@@ -5,14 +5,12 @@ from __future__ import annotations
 from random import Random
 
 from reactor.audit.spans import Span
-from tests.simulation.fleet.draw import CALM, FLEETS, SHARES, SKEW, TOLERATIONS
+from tests.simulation.fleet.draw import CALM, FLEETS, SKEW, TOLERATIONS, struck
 from tests.simulation.fleet.draw_edits import KINDS
 from tests.simulation.fleet.scenario import Fault, Plan, Scenario
 
 RECOVERIES = (2.0, 5.0)
 WORKLOADS = 3
-APART = 6.0
-"""Seconds within which all outages begin."""
 CRASHES_WITHIN = 4.0
 """Seconds after a window's end within which a reactor is killed: it places, marks or purges a copy then."""
 
@@ -27,10 +25,7 @@ def draw_workloads(seed: int) -> Scenario:
     random = Random(f"workloads {seed}")
     toleration, recovery = random.choice(TOLERATIONS[1:]), random.choice(RECOVERIES)
     at = round(CALM + 2 * toleration + random.uniform(0, 2), 3)
-    faults = [Fault(KINDS[seed % len(KINDS)], at, _length(random, seed, toleration), rate=1.0)]
-    if random.random() < 0.4:
-        begin = round(at + random.uniform(0, min(APART, faults[0].seconds)), 3)
-        faults.append(Fault(random.choice(KINDS), begin, _length(random, random.randrange(12), toleration), rate=1.0))
+    faults = struck(random, seed, KINDS, at, toleration)
     end = max(fault.at + fault.seconds for fault in faults)
     length, first = end - at, round(at - random.uniform(0.1, 0.95) * toleration, 3)
     late = round(end + toleration + random.uniform(18, 22), 3)
@@ -53,7 +48,3 @@ def draw_workloads(seed: int) -> Scenario:
     return Scenario(
         seed, reactors, plans, tuple(faults), shuffled=seed % 2 == 1, skew=SKEW, workloads=workloads,
     )  # fmt: skip
-
-
-def _length(random: Random, number: int, toleration: float) -> float:
-    return round(SHARES[number // len(KINDS) % len(SHARES)] * toleration + random.uniform(-0.3, 0.8), 3)

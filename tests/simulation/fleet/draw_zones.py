@@ -5,15 +5,13 @@ from __future__ import annotations
 from random import Random
 
 from reactor.audit.spans import Span
-from tests.simulation.fleet.draw import CALM, FLEETS, GONE, SHARES, SKEW, TOLERATIONS
-from tests.simulation.fleet.scenario import Fault, Plan, Scenario
+from tests.simulation.fleet.draw import CALM, FLEETS, GONE, SKEW, TOLERATIONS, struck
+from tests.simulation.fleet.scenario import Plan, Scenario
 
 RECOVERIES = (2.0, 5.0)
 ISOLATED = 7.0
 """Seconds beyond its toleration after which a zone that is bad is isolated."""
 ZONES = 3
-APART = 6.0
-"""Seconds within which all outages begin."""
 
 
 def draw_zones(seed: int) -> Scenario:
@@ -26,10 +24,7 @@ def draw_zones(seed: int) -> Scenario:
     toleration, recovery = random.choice(TOLERATIONS[1:]), random.choice(RECOVERIES)
     before = round(CALM + random.uniform(0, 2), 3)
     at = round(before + 2 * toleration + ISOLATED, 3)
-    faults = [Fault(GONE[seed % len(GONE)], at, _length(random, seed, toleration))]
-    if random.random() < 0.4:
-        begin = round(at + random.uniform(0, min(APART, faults[0].seconds)), 3)
-        faults.append(Fault(random.choice(GONE), begin, _length(random, random.randrange(9), toleration)))
+    faults = struck(random, seed, GONE, at, toleration)
     end = max(fault.at + fault.seconds for fault in faults)
     length, first = end - at, round(at - random.uniform(0.1, 0.95) * toleration, 3)
     late = round(end + toleration + random.uniform(18, 22), 3)
@@ -48,7 +43,3 @@ def draw_zones(seed: int) -> Scenario:
     return Scenario(
         seed, random.choice(FLEETS), plans, tuple(faults), shuffled=seed % 2 == 1, skew=SKEW, zones=zones,
     )  # fmt: skip
-
-
-def _length(random: Random, number: int, toleration: float) -> float:
-    return round(SHARES[number // len(GONE) % len(SHARES)] * toleration + random.uniform(-0.3, 0.8), 3)
