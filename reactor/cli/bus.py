@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from bus.jetstream import JetStreamBus
 
 PATIENCE = timedelta(seconds=5)
+JOIN_SECONDS = 15
+"""Seconds for which `init` waits for servers of a cluster that have not joined yet."""
 Row = dict[str, Any]
 ClickCommand = Callable[..., None]
 T = TypeVar("T")
@@ -72,6 +74,7 @@ def init(config: Path | None, url: str | None, output: str, replicas: int | None
     """Create missing streams, buckets and queues.
 
     The command lists the changes. A second run changes nothing. The command makes nothing smaller and deletes nothing.
+    It waits up to 15 s for servers of a cluster that have not joined yet.
 
     \b
     reactor bus init --bus nats://nats:4222 --replicas 3
@@ -185,7 +188,6 @@ def _run(settings: BusSettings, url: str | None, ask: Callable[[JetStreamBus], A
 async def _init(
     bus: JetStreamBus, settings: BusSettings, replicas: int | None, partitions: int | None
 ) -> Sequence[Any]:
-    from bus.jetstream import provision
     from bus.jetstream.provisioning import copies
     from reactor.fleet.layout import partitions_of
     from reactor.process.session import agree_on_partitions
@@ -201,9 +203,25 @@ async def _init(
     count = partitions or known or settings.partitions
     if known is not None:
         await agree_on_partitions(bus, count)  # first: a bus with other partitions is left as it is
-    steps = await provision(bus, replicas=wanted)
+    steps = await _provisioned(bus, wanted)
     await agree_on_partitions(bus, count)
     return steps
+
+
+async def _provisioned(bus: JetStreamBus, replicas: int) -> Sequence[Any]:
+    from bus.errors import NotReady
+    from bus.jetstream import provision
+
+    for left in range(JOIN_SECONDS, -1, -1):
+        try:
+            return await provision(bus, replicas=replicas)
+        except NotReady as error:
+            if not left:
+                raise
+            if left == JOIN_SECONDS:
+                click.echo(f"waiting up to {JOIN_SECONDS} s for servers of the cluster: {error}", err=True)
+        await asyncio.sleep(1)
+    raise AssertionError("the last try returns or raises")
 
 
 def _what(step: Any) -> str:

@@ -42,16 +42,21 @@ class Configured(EmbeddedServer):
         return
 
 
-@asynccontextmanager
-async def cluster(folder: Path) -> AsyncIterator[list[Member]]:
-    """Three servers that found each other."""
+def three(folder: Path) -> list[Member]:
+    """Three servers of one cluster that are not started."""
     routes = [free_port() for _ in range(3)]
-    members = [
+    return [
         Member(
             folder / f"n{number}", name=f"n{number}", route=route, routes=[other for other in routes if other != route]
         )
         for number, route in enumerate(routes)
     ]
+
+
+@asynccontextmanager
+async def cluster(folder: Path) -> AsyncIterator[list[Member]]:
+    """Three servers that found each other."""
+    members = three(folder)
     async with AsyncExitStack() as stack:
         await asyncio.gather(*(stack.enter_async_context(member) for member in members))
         yield members

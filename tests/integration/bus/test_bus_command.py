@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import threading
 from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -13,14 +15,15 @@ import pytest
 import yaml
 from click.testing import CliRunner, Result
 
+from bus import jetstream as jetstream_bus
 from bus import subjects, topology
 from bus.embedded import EmbeddedServer
-from bus.errors import NotPermitted
+from bus.errors import NotPermitted, NotReady
 from bus.jetstream import JetStreamBus
 from bus.port import Outgoing
 from bus.topology import EXECUTORS, FACTS
 from reactor.cli.main import cli
-from tests.contract.bus.servers import Configured, cluster
+from tests.contract.bus.servers import Configured, cluster, three
 from tests.integration.bus.authority import jetstream
 
 RIGHTS = """
@@ -168,6 +171,29 @@ async def test_who_may_not_publish_is_told_so_at_once_and_on_which_subject(tmp_p
                     with pytest.raises(NotPermitted, match=f"may not publish on {denied}"):
                         await bus.publish(Outgoing(denied, b"{}", "1"))
             assert await bus.publish(Outgoing(subjects.command("pause", "me"), b"{}", "2")) == 1
+
+
+async def test_init_waits_for_a_server_of_the_cluster_that_joins_late(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tried, provision = threading.Event(), jetstream_bus.provision
+
+    async def noted(bus: JetStreamBus, *, replicas: int) -> Any:
+        try:
+            return await provision(bus, replicas=replicas)
+        except NotReady:
+            tried.set()
+            raise
+
+    monkeypatch.setattr(jetstream_bus, "provision", noted)
+    first, second, third = three(tmp_path / "nats")
+    async with AsyncExitStack() as stack:
+        await asyncio.gather(*(stack.enter_async_context(member) for member in (first, second)))
+        running = asyncio.create_task(reactor_bus(first.url, "init", "--replicas", "3"))
+        assert await asyncio.to_thread(tried.wait, 60)
+        await stack.enter_async_context(third)
+        done = await running
+    assert (done.exit_code, done.stderr.count("waiting up to")) == (0, 1), done.output
 
 
 async def test_streams_that_cannot_be_used_are_named_by_check_and_left_alone_by_init(server: EmbeddedServer) -> None:
