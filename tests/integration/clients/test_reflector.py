@@ -323,6 +323,7 @@ async def test_a_quiet_watch_is_believed_and_confirmed_each_time_that_the_server
         listed = subject.seen
         assert listed is not None
         await eventually(lambda: subject.seen is not None and subject.seen > listed)
+        assert subject.proven == listed, "it is believed, and proves no window's end"
 
 
 async def test_what_comes_by_a_timer_shows_that_the_server_is_there_and_proves_nothing(
