@@ -318,6 +318,7 @@ async def test_a_quiet_watch_is_believed_and_confirmed_each_time_that_the_server
 ) -> None:
     monkeypatch.setattr("reactor.clients.reflector.SHORT_SECONDS", 0.05)
     monkeypatch.setattr("reactor.clients.reflector.WATCH_SECONDS", 1.0)
+    monkeypatch.setattr("reactor.clients.reflector.SHORTEST_SECONDS", 0.5)  # or it is left as silent, for a LIST
     east.bookmark_seconds = 60
     async with running(reflector(api, Copy(), idle_seconds=30)) as subject:
         listed = subject.seen
