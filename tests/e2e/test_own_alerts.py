@@ -56,6 +56,7 @@ def ports() -> tuple[dict[str, Any], str]:
     }, health  # fmt: skip
 
 
+@pytest.mark.long
 async def test_what_a_rule_cannot_do_or_has_done(shop: Shop, reactor: MakeReactor, tmp_path: Path) -> None:
     shop.splits(["cart", "checkout"], "fallback")
     shop.split("asked", "fallback", labels={"team": "asks"})
@@ -95,6 +96,7 @@ async def test_what_a_rule_cannot_do_or_has_done(shop: Shop, reactor: MakeReacto
         assert await silent_panels(prometheus) <= SILENT["rules"]
 
 
+@pytest.mark.long
 async def test_what_comes_from_outside(shop: Shop, reactor: MakeReactor, tmp_path: Path) -> None:
     shop.split("checkout", "fallback")
     settings, scraped = ports()

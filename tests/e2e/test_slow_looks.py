@@ -13,7 +13,7 @@ from tests.e2e.shop import Shop
 from tests.e2e.waiting import until
 
 
-@pytest.mark.parametrize(("seconds", "within"), [(1.3, 30), (4.0, 90)])
+@pytest.mark.parametrize(("seconds", "within"), [(1.3, 30), pytest.param(4.0, 90, marks=pytest.mark.long)])
 async def test_routes_are_moved_though_each_look_at_the_secondaries_takes_seconds(
     shop: Shop, reactor: MakeReactor, seconds: float, within: int
 ) -> None:

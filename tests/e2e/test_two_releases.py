@@ -20,6 +20,7 @@ from tests.e2e.shop import Shop
 from tests.e2e.waiting import until, until_told
 
 pytestmark = [
+    pytest.mark.long,
     pytest.mark.skipif(bool(earlier.lacks()), reason=earlier.lacks()), pytest.mark.xdist_group("earlier release")
 ]  # fmt: skip
 SERVICES = ("cart", "checkout", "search")

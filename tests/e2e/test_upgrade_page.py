@@ -20,6 +20,8 @@ from tests.e2e.service import Service
 from tests.e2e.shop import Shop
 from tests.e2e.waiting import until, until_told
 
+pytestmark = pytest.mark.long
+
 PAGE = Path(__file__).parents[2] / "docs/how-to/upgrade-and-restart.md"
 RULES = """
 apiVersion: reactor/v1

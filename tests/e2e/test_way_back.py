@@ -11,6 +11,8 @@ from asyncio import get_running_loop
 from collections.abc import AsyncIterator
 from pathlib import Path
 
+import pytest
+
 from tests.e2e.conftest import MakeReactor
 from tests.e2e.requests import Traffic, serving
 from tests.e2e.rulefiles import ALERTS, document, failover
@@ -93,6 +95,7 @@ async def test_it_leaves_tries_stays_away_while_errors_last_and_comes_back(
         assert traffic.services["checkout"].counts["bad"] > 0
 
 
+@pytest.mark.long
 async def test_a_constant_fault_writes_seldom_and_hardly_any_request_meets_it(
     shop: Shop, reactor: MakeReactor, tmp_path: Path
 ) -> None:
@@ -112,6 +115,7 @@ async def test_a_constant_fault_writes_seldom_and_hardly_any_request_meets_it(
         assert at[3] - at[2] >= 2 * 6, "the second wait is twice the first, which is as long as a trial"
 
 
+@pytest.mark.long
 async def test_the_primarys_share_of_10000_requests_in_a_trial_is_its_percent_within_3_sigma(
     shop: Shop, reactor: MakeReactor, tmp_path: Path
 ) -> None:

@@ -147,6 +147,7 @@ async def test_a_step_that_has_failed_is_gone_on_with_when_a_person_says_so(tmp_
         check_whole(prod.world)
 
 
+@pytest.mark.long
 @pytest.mark.timeout(240)
 async def test_a_zone_that_stays_sick_is_brought_back_by_force_and_left_open(prod: Zoned) -> None:
     before = prod.world.picture()
@@ -166,6 +167,7 @@ async def test_a_zone_that_stays_sick_is_brought_back_by_force_and_left_open(pro
     assert any("said FailbackZone: INC-7" in text for one in await prod.records() for text in one["because"])
 
 
+@pytest.mark.long
 @pytest.mark.timeout(240)
 async def test_a_zone_whose_rule_left_the_files_is_steered_also_by_a_new_process_and_nothing_new_is_begun(
     prod: Zoned,

@@ -69,6 +69,7 @@ async def test_a_sick_zone_is_isolated_by_budget_and_comes_back_in_batches_as_it
     )
 
 
+@pytest.mark.long
 @pytest.mark.timeout(240)
 async def test_a_node_that_joins_late_is_fenced_and_what_slipped_onto_it_leaves_by_one_action(prod: Zoned) -> None:
     """The round over a finished isolation is one action, asked for again and again: no decision for each."""

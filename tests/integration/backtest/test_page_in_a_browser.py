@@ -19,7 +19,7 @@ from rules.rehearsal.backtest.backtester import Sweep
 from tests.browser import Browser
 from tests.integration.backtest.recorded import recorded
 
-pytestmark = pytest.mark.xdist_group("a backtest of a month")
+pytestmark = [pytest.mark.long, pytest.mark.xdist_group("a backtest of a month")]
 START = 1_767_225_600
 DAYS = 30
 RULES = 6

@@ -6,6 +6,8 @@ import asyncio
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 
+import pytest
+
 from bus.messages import Health
 from reactor.decide.decider import Decider
 from reactor.decide.partition_context import PartitionContext
@@ -22,6 +24,7 @@ rules:
 """
 
 
+@pytest.mark.alone
 async def test_no_step_with_ten_thousand_groups_holds_the_process_for_a_tenth_of_a_second(make_world: Make) -> None:
     """Coming in, standing, and taken over by another decider."""
     longest: dict[str, float] = {}

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.browser import Browser
 from tests.integration.web.busy import BUSY, busy
 from tests.integration.web.conftest import running, settings
+
+pytestmark = pytest.mark.long
 
 VALUES = "[...document.querySelectorAll('.filters input, .filters select')].map((one) => one.value)"
 ROWS = "[...document.querySelectorAll('.list .act')].map((one) => one.innerText)"

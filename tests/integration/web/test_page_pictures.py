@@ -6,9 +6,13 @@ import re
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.browser import Browser
 from tests.integration.web.busy import BUSY, SEARCH, busy
 from tests.integration.web.conftest import EAST, PAY, Scene, running, settings
+
+pytestmark = pytest.mark.long
 
 TOLERANT = BUSY.replace("tolerationSeconds: 0\nsources", "tolerationSeconds: 1\nsources")
 """The rule search has a window before it acts."""
