@@ -14,7 +14,8 @@ slices have been read. While the API server does not answer, the inventory says 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Sequence, Set
 from datetime import datetime
 from typing import NamedTuple
 
@@ -28,12 +29,14 @@ from reactor.sources.kubernetes.heartbeats import Heartbeats
 from reactor.sources.kubernetes.lease_watch import LEASES
 from reactor.sources.kubernetes.node_health import Node, Tally, node_of, tally, zone_verdict
 from reactor.sources.publisher import HealthPublisher
-from reactor.sources.republisher import Republisher, gather
+from reactor.sources.republisher import LONG_AGO, Republisher, gather
 from reactor.sources.source_context import SourceContext
 from rules.rulefile.sources import NodeWatch
 from rules.rulefile.targets import fill
 
-LOOK_SECONDS = 5.0  # pods, slices and leases are looked at so often; a node's change is told at once
+LOOK_SECONDS = 5.0
+"""Seconds between looks at pods, slices and leases, which change all the time. What the last look could not read is
+looked at as soon as it is listed; a node's change is told at once."""
 NOT_READABLE = "EndpointSlices cannot be read"
 """Entry in place of the Services of one zone where these cannot be known."""
 
@@ -62,6 +65,10 @@ class NodeWatcher:
         self._nodes: dict[str, Node] = {}
         self._zones: dict[str, Tally] = {}
         self._rest = _Rest()
+        self._unread: Set[str] = {"pods", "slices", "leases"}
+        """What the last look could not read."""
+        self._listed = asyncio.Event()
+        """Set when one of these has been listed since."""
         self._beats = Heartbeats(world.clock.monotonic(), look_seconds=LOOK_SECONDS)
         self.publisher = HealthPublisher(source, world.tell, world.clock, world.on_facts_lost)
         """Publisher of the health of zones."""
@@ -78,10 +85,11 @@ class NodeWatcher:
         clock = world.clock
         self._requests = world.requests
         self.nodes = Reflector(api, "/api/v1/nodes", self._nodes_changed, clock=clock, project=node_health.project)
-        self.pods = Reflector(api, "/api/v1/pods", _read_later, clock=clock, project=pod_requests.project)
+        self.pods = Reflector(api, "/api/v1/pods", self._pods_changed, clock=clock, project=pod_requests.project)
         self.slices = Reflector(
-            api, "/apis/discovery.k8s.io/v1/endpointslices", _read_later, clock=clock, project=service_zones.project
-        )
+            api, "/apis/discovery.k8s.io/v1/endpointslices", self._slices_changed, clock=clock,
+            project=service_zones.project,
+        )  # fmt: skip
         self.leases = Reflector(
             api, f"{LEASES}/namespaces/kube-node-lease/leases", self._leases_changed, clock=clock,
             project=heartbeats.project,
@@ -99,6 +107,8 @@ class NodeWatcher:
             )
             group.create_task(zones)
             group.create_task(self.aggregator.keep(self.nodes.look_again, self._requests))
+            # Each look is dated by itself: it shows how reachable the API server was, too.
+            group.create_task(self.inventory.keep(lambda: None if self.nodes.doubted else LONG_AGO))
             group.create_task(self._look())
 
     async def _nodes_changed(self, changes: Sequence[ObjectChange]) -> None:
@@ -171,11 +181,26 @@ class NodeWatcher:
                 self._beats.gone(key.name)
             else:
                 self._beats.seen(key.name, heartbeats.mark(found), self._clock.monotonic())
+        self._read("leases")
+
+    async def _pods_changed(self, _: Sequence[ObjectChange]) -> None:
+        self._read("pods")
+
+    async def _slices_changed(self, _: Sequence[ObjectChange]) -> None:
+        self._read("slices")
+
+    def _read(self, what: str) -> None:
+        if what in self._unread:
+            self._listed.set()
 
     async def _look(self) -> None:
         while True:
-            await self._clock.sleep(LOOK_SECONDS)
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._listed.wait(), LOOK_SECONDS)
+            self._listed.clear()
             self._beats.look(self._clock.monotonic(), listening=self.leases.connected)
+            watched = {"pods": self.pods, "slices": self.slices, "leases": self.leases}
+            self._unread = {what for what, reflector in watched.items() if not reflector.connected}
             self._rest = self._looked()
             await self._say_inventory()
 
@@ -217,7 +242,3 @@ class NodeWatcher:
             if beat is not None and node is not None and node.zone and node.counts:
                 found.setdefault(node.zone, []).append(beat.silent_seconds(now) > heartbeats.lasts(lease))
         return {zone: round(sum(expired) / len(expired), 4) for zone, expired in sorted(found.items())}
-
-
-async def _read_later(_: Sequence[ObjectChange]) -> None:
-    """Pods and slices change all the time; what follows from them is looked at every few seconds."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pytest
@@ -201,6 +203,38 @@ async def test_what_may_not_be_read_is_not_made_up(
     assert isinstance(found, Zones)
     assert (found.demand_nodes, found.leases_expired, found.api_reachable) == (None, {}, True)
     assert found.single_zone_services == (node_watch.NOT_READABLE,)
+
+
+async def test_what_could_not_be_read_is_in_the_inventory_as_soon_as_it_can(
+    world: SourceContext, heard: Heard, three_zones: EmulatedCluster, running: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(node_watch, "LOOK_SECONDS", 3600)
+    three_zones.create(pod("p", "a1"))
+    forbidden = three_zones.faults.add(Fault(Forbid(), resource="endpointslices"))
+    async with running(node_watch.run(source(), world)):
+        await heard.heard(
+            zones(lambda fact: fact.demand_nodes == 1 and fact.single_zone_services == (node_watch.NOT_READABLE,))
+        )
+        forbidden.remove()
+        await heard.heard(zones(lambda fact: fact.single_zone_services == ()))
+
+
+async def test_the_inventory_is_told_again_as_soon_as_the_bus_has_lost_it(
+    world: SourceContext, heard: Heard, three_zones: EmulatedCluster, running: Running
+) -> None:
+    lost: list[Callable[[], None]] = []
+
+    def on_facts_lost(call: Callable[[], None]) -> Callable[[], None]:
+        lost.append(call)
+        return partial(lost.remove, call)
+
+    forgetful = replace(world, on_facts_lost=on_facts_lost)
+    async with running(node_watch.run(source(refresh_seconds=3600), forgetful)):
+        await heard.heard(zones(lambda fact: fact.demand_nodes is not None and len(fact.zones) == 3))
+        told = len(heard.inventory)
+        for call in lost:
+            call()
+        await heard.until(lambda: len(heard.inventory) > told)
 
 
 async def test_while_the_api_does_not_answer_the_inventory_says_so_and_nodes_are_silent(
