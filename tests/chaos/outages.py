@@ -255,6 +255,9 @@ FAULTS = (
         seconds=150.0,
     ),
     _alerts("outage:alerts-bus-killed", posts_refused, in_ci=False),
-    _alerts("outage:alerts-reactors-killed", reactors_killed, SEEN_BY_PROMETHEUS | LOOKED_AT, length=(8.0, 20.0), in_ci=False),
+    _alerts(
+        "outage:alerts-reactors-killed", reactors_killed, SEEN_BY_PROMETHEUS | LOOKED_AT, length=(8.0, 20.0),
+        in_ci=False,
+    ),
     outage("outage:all-down", nothing, length=(8.0, 10.0), routes=patterns.all_down),
 )  # fmt: skip
