@@ -56,7 +56,7 @@ class RouteHistory:
     blind_grace: float = 10.0
     """Seconds, beside a whole window, from the end of such a stretch to the action that is then due."""
     returns: bool = True
-    """True if it moves back by itself."""
+    """True if it moves back by itself; a zone whose rule asks a person does not."""
 
     def outages_of(self, backend: str) -> tuple[Span, ...]:
         """Give when this backend was bad."""

@@ -6,7 +6,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 from random import Random
 
+from tests.judge.object_history import good
 from tests.simulation.fleet.draw_clusters import draw_clusters
+from tests.simulation.fleet.draw_workloads import draw_workloads
+from tests.simulation.fleet.draw_zones import draw_zones
 from tests.simulation.fleet.scenario import Answer, Fault, Plan, Scenario
 
 EXPIRES = (6.0, 12.0, 40.0)
@@ -18,23 +21,39 @@ HASTE = 0.4
 
 
 def draw_answers(seed: int) -> Scenario:
-    """Give a cluster and its routes about an outage, each with up to three answers; a decider dies.
+    """Give a cluster and its routes about an outage, each with up to three answers; a decider dies."""
+    scenario = draw_clusters(seed)
+    cluster = scenario.clusters[0]
+    plans = tuple(plan for plan in scenario.plans if plan.outages == cluster.outages)[:2]
+    return _answered(replace(scenario, plans=plans, clusters=(cluster,)), Random(f"answers {seed}"))
+
+
+def draw_zone_answers(seed: int) -> Scenario:
+    """Give the same for zones."""
+    return _answered(draw_zones(seed), Random(f"zone answers {seed}"))
+
+
+def draw_workload_answers(seed: int) -> Scenario:
+    """Give the same for workloads."""
+    return _answered(draw_workloads(seed), Random(f"workload answers {seed}"))
+
+
+def _answered(scenario: Scenario, random: Random) -> Scenario:
+    """Give it with rules that ask, and people who answer.
 
     Answers come at once, about when the request expires, after it has, or when something else may be asked; some are
     given twice, some say the opposite of the one before, and some name no request.
     """
-    random = Random(f"answers {seed}")
-    scenario = draw_clusters(seed)
-    cluster, expires = scenario.clusters[0], random.choice(EXPIRES)
-    plans = tuple(plan for plan in scenario.plans if plan.outages == cluster.outages)[:2]
-    answers = [answer for one in (*plans, cluster) for answer in _answers(random, one, expires)]
+    expires, outages = random.choice(EXPIRES), scenario.objects[-1].outages
+    answers = [answer for one in scenario.objects for answer in _answers(random, one, expires)]
+    # The rule of a zone asks before its way back, too.
+    back = [replace(zone, outages=good(zone.outages)[1:], toleration=zone.recovery) for zone in scenario.zones]
+    answers += [answer for one in back for answer in _answers(random, one, expires)]
     deciders = [name for name, roles in scenario.reactors if roles in ("all", "decider")]
-    at = round(random.uniform(cluster.outages[0].begin, cluster.outages[-1].end), 3)
+    at = round(random.uniform(outages[0].begin, outages[-1].end), 3)
     crash = Fault("crash", at, round(random.uniform(0.5, 5), 3), random.choice(deciders))
     faults = tuple(sorted((*scenario.faults, crash), key=lambda fault: fault.at))
-    return replace(
-        scenario, faults=faults, plans=plans, clusters=(cluster,), expires=expires, answers=tuple(answers)
-    )  # fmt: skip
+    return replace(scenario, faults=faults, expires=expires, answers=tuple(answers))
 
 
 def _answers(random: Random, one: Plan, expires: float) -> Iterator[Answer]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from tests.simulation.fleet.draw import draw
-from tests.simulation.fleet.draw_answers import draw_answers
+from tests.simulation.fleet.draw_answers import draw_answers, draw_workload_answers, draw_zone_answers
 from tests.simulation.fleet.draw_clusters import draw_clusters
 from tests.simulation.fleet.draw_edits import draw_edits
 from tests.simulation.fleet.draw_orders import draw_orders
@@ -23,6 +23,8 @@ DRAWS: Mapping[str, Callable[[int], Scenario]] = {
     "pauses": draw_pauses,
     "clusters": draw_clusters,
     "answers": draw_answers,
+    "zone-answers": draw_zone_answers,
+    "workload-answers": draw_workload_answers,
     "orders": draw_orders,
     "workloads": draw_workloads,
 }

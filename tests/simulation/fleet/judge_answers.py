@@ -1,10 +1,11 @@
 """Promises that were broken where a person has to approve what a rule asks for.
 
 A rule that waits has to move nothing, however long it waits; what is approved is due as if its window were over then.
-The way back waits for no answer.
+The way back waits for no answer, but that of a zone does: to open a zone that was bad is a risk of its own.
 
-unapproved   an action that takes traffic away, or puts a taint on, was published without a yes that counts: given after
-             the window of this outage was over, not for longer than it is good, and not taken back by a later no
+unapproved   an action that takes traffic away, puts a taint on, moves a copy, isolates a zone or opens it was published
+             without a yes that counts: given after the window of this outage or recovery was over, not for longer than
+             it is good, and not taken back by a later no
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from reactor.audit.spans import Span
 from reactor.audit.verdict import Breach
 from tests.judge.checker import check
-from tests.judge.object_history import RouteHistory, Run, Write
+from tests.judge.object_history import RouteHistory, Run, Write, good
 from tests.simulation.fleet.answers import AnswerSeen
 from tests.simulation.fleet.server import Asked
 
@@ -31,7 +32,7 @@ def judge_answers(
         breach for breach in check(run).breaches if breach.promise != "lost" or "not home" in breach.what
     )  # fmt: skip
     for write in route.writes:
-        if route.away(write):
+        if route.away(write) or not route.returns:
             yield from _unapproved(route, run, write, mine, expires, asked)
     for outage in route.outages:
         yield from _lost(route, run, outage, mine, expires)
@@ -45,7 +46,9 @@ def _unapproved(
         one.at for one in asked if one.id.startswith(f"{route.name}/") and one.id.endswith(f"/{write.generation}")
     ]
     at = min([sent, *(one for one in published if one <= sent)])
-    over = [one.begin + route.toleration - run.slack for one in route.outages_seen()]
+    away = route.away(write)
+    spans, window = (route.outages_seen(), route.toleration) if away else (good(route.outages), route.recovery)
+    over = [span.begin + window - run.slack for span in spans]
     since = max((one for one in over if one <= at), default=at)
     for yes in answers:
         counts = yes.yes and max(since, at - expires - run.slack) <= yes.given <= at + run.slack

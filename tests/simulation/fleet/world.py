@@ -173,7 +173,7 @@ class World:
                 plan.name, plan.name, plan.toleration, plan.recovery,
                 tuple(Span(START + span.begin, START + span.end) for span in plan.outages),
                 tuple(self._writes[plan.name]), {second: ()}, blind=tuple(self.faults.blind), dark=False,
-                returns=second != SECOND,
+                returns=second != SECOND and not (second == REST and self.scenario.expires is not None),
             )
             for second, plan in (
                 *((plan.second, plan) for plan in self.scenario.plans), *((REST, zone) for zone in self.scenario.zones),
