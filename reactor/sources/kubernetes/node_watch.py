@@ -66,7 +66,7 @@ class NodeWatcher:
         self._zones: dict[str, Tally] = {}
         self._rest = _Rest()
         self._unread: Set[str] = {"pods", "slices", "leases"}
-        """What the last look could not read."""
+        """Of these, those that the last look could not read."""
         self._listed = asyncio.Event()
         """Set when one of these has been listed since."""
         self._beats = Heartbeats(world.clock.monotonic(), look_seconds=LOOK_SECONDS)
