@@ -20,6 +20,8 @@ from tests.browser import Browser
 from tests.integration.backtest.recorded import Recorded, recorded
 from tests.integration.web.conftest import RULES, Scene, Start, bearer, running
 
+pytestmark = pytest.mark.long
+
 SOURCE = """sources:
 - {name: error-rate, kind: PrometheusQuery, prometheus: main, query: errors, everySeconds: 30,
    target: 'service/east/shop/{service}', unhealthyWhen: {above: 0.05}}

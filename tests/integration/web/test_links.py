@@ -20,6 +20,8 @@ from reactor.settings.model import Settings
 from tests.browser import ENTER, Browser, lost
 from tests.integration.web.conftest import PAY, ROLES, RULES, WEST, Scene, running, settings, token
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture
 async def posts() -> AsyncIterator[tuple[str, asyncio.Queue[Any]]]:

@@ -7,10 +7,14 @@ import re
 import signal
 from pathlib import Path
 
+import pytest
+
 from tests.browser import Browser
 from tests.integration.web.busy import BUSY, busy
 from tests.integration.web.conftest import Start, bearer, running, settings
 from tests.integration.web.test_page_orders import open_failover, press, sign_in
+
+pytestmark = pytest.mark.long
 
 PLAN = "document.querySelector('dialog[open] pre.plan')"
 
