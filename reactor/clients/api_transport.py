@@ -20,7 +20,7 @@ import aiohttp
 from bus.json_text import parsed
 from reactor.clients.api_refusals import RefusedRequest, refusal
 from reactor.clients.credential_loading import rest_seconds
-from reactor.clients.hanging import ANSWER_SECONDS, ANSWERS_MAX, WAIT_SECONDS, unless_hung
+from reactor.clients.hanging import ANSWER_SECONDS, ANSWERS_MAX, WAIT_SECONDS, SlowLists, unless_hung
 from reactor.clients.kubernetes_port import ApiUnavailable, Forbidden, JsonObject
 from reactor.clients.loading import Loading
 from reactor.clients.official_client import ApiException, ConfigException
@@ -46,6 +46,7 @@ class ApiTransport:
         self._retired = WeakSet[Sessions]()  # kept by the calls under way on them; `close` ends those too
         self._reloading = asyncio.Lock()
         self._loading = Loading(load, what=f"clusters.{cluster}")
+        self._slow_lists = SlowLists()
         self._rests_until = -inf  # credentials are not read again before, on the event loop's clock
 
     async def json(
@@ -151,8 +152,9 @@ class ApiTransport:
             one = RefusedRequest(self.cluster, "GET", request.path, {"limit": "1"})
             (await _sent(client, one, None, timeout_of(ANSWER_SECONDS))).close()
 
-        answers_max = inf if "limit" in request.query else ANSWERS_MAX  # a page may take its time
-        return await unless_hung(sent, ask, lambda late: late.close(), what=request.text, answers_max=answers_max)
+        if "limit" not in request.query:
+            return await unless_hung(sent, ask, _close, what=request.text, answers_max=ANSWERS_MAX)
+        return await self._slow_lists.page(request.path, sent, ask, _close, what=request.text)
 
     async def _reload(self, refused: Sessions) -> bool:
         """Read the configuration again after a 401. Gives whether there is now another client to try with."""
@@ -174,6 +176,10 @@ class ApiTransport:
             self._retired.add(refused)
             await refused.retire()
             return True
+
+
+def _close(late: aiohttp.ClientResponse) -> None:
+    late.close()
 
 
 def timeout_of(seconds: float, *, silent: float | None = None) -> aiohttp.ClientTimeout:

@@ -21,14 +21,39 @@ ANSWER_SECONDS = 1.5
 WAIT_SECONDS = 10.0
 """Seconds after which no request is waited for any longer until its answer begins."""
 ANSWERS_MAX = 3
-"""A watch, or a read of one object, which a server that is well answers at once, is left after so many answers to small
-requests."""
+"""What a server that is well answers at once is left after so many answers to small requests: a watch, a read of one
+object, and a page of what is not slow to list."""
 
 T = TypeVar("T")
 
 
 class Hung(ApiUnavailable):
     """The request was left without an answer, by a server that answers others."""
+
+
+class SlowLists:
+    """The collections that are slow to list. Their pages are waited for, however many small requests are answered.
+
+    A page of any other one that is not answered was lost, as one that was sent a moment before the server was back: it
+    is left, and the next one of this collection is waited for, as it may be slow by now.
+    """
+
+    def __init__(self) -> None:
+        self._paths: set[str] = set()
+
+    async def page(
+        self, path: str, call: Coroutine[Any, Any, T], ask: Callable[[], Awaitable[object]],
+        close: Callable[[T], None], *, what: str,
+    ) -> T:  # fmt: skip
+        """Wait for a page of the collection of this path, as `unless_hung` does."""
+        began, answers_max = _now(), inf if path in self._paths else ANSWERS_MAX
+        try:
+            answer = await unless_hung(call, ask, close, what=what, answers_max=answers_max)
+        except Hung:
+            self._paths.add(path)
+            raise
+        (self._paths.discard if _now() - began < ASK_SECONDS else self._paths.add)(path)
+        return answer
 
 
 async def unless_hung(
@@ -85,6 +110,11 @@ async def _abandon(task: asyncio.Task[T], close: Callable[[T], None]) -> None:
     await asyncio.wait({task})
     if not task.cancelled() and task.exception() is None:
         close(task.result())
+
+
+def _now() -> float:
+    """Seconds on the event loop's clock: for measuring durations."""
+    return asyncio.get_running_loop().time()
 
 
 async def _answers(ask: Callable[[], Awaitable[object]]) -> bool:

@@ -163,6 +163,16 @@ async def test_a_read_of_one_object_that_hangs_while_others_are_answered_is_left
         await api.get(CHECKOUT)
 
 
+async def test_a_page_that_is_lost_while_others_are_answered_is_left_and_the_next_one_comes(
+    api: Kubernetes, east: EmulatedCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("reactor.clients.hanging.ASK_SECONDS", 0.1)
+    east.faults.add(Fault(Hang(), count=1))
+    with pytest.raises(ApiUnavailable, match="hangs, on a server that answers other requests"):
+        await api.page("/api/v1/services", {"limit": "500"})
+    assert (await api.page("/api/v1/services", {"limit": "500"})).version
+
+
 async def test_a_server_that_is_not_there_is_unavailable(kubeconfig: Callable[..., Path]) -> None:
     api = await connect("east", ClusterSettings(kubeconfig=kubeconfig("http://127.0.0.1:1")))
     with pytest.raises(ApiUnavailable, match="east: GET /version got no answer"):

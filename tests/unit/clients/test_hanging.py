@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Coroutine, Iterator
+from typing import Any
 
 import pytest
 
 from reactor.clients import hanging
-from reactor.clients.hanging import Hung, unless_hung
+from reactor.clients.hanging import Hung, SlowLists, unless_hung
 from reactor.clients.kubernetes_port import ApiUnavailable
 
 
@@ -53,6 +54,31 @@ async def test_what_is_answered_at_once_or_never_is_left_after_some_answers_to_o
     with pytest.raises(Hung):
         await unless_hung(forever(), server.ask, closed, what="GET /x?watch", answers_max=3)
     assert server.asked == 3
+
+
+async def test_a_lost_page_is_left_and_the_next_one_is_waited_for_until_pages_are_quick_again() -> None:
+    lists, server = SlowLists(), Server()
+
+    async def page(call: Coroutine[Any, Any, str]) -> str:
+        return await lists.page("/pods", call, server.ask, closed, what="GET /pods")
+
+    async def slow(answers: int) -> str:
+        while server.asked < answers:
+            await asyncio.sleep(0)
+        return "a page"
+
+    async def quick() -> str:
+        return "a page"
+
+    with pytest.raises(Hung):
+        await page(forever())
+    assert server.asked == 3
+    assert await page(slow(3 + 5)) == "a page"
+    assert await page(slow(8 + 5)) == "a page"  # it was slow
+    assert await page(quick()) == "a page"
+    with pytest.raises(Hung):
+        await page(forever())
+    assert server.asked == 13 + 3
 
 
 async def test_a_slow_answer_of_a_server_that_answers_others_is_waited_for() -> None:
