@@ -21,8 +21,8 @@ ANSWER_SECONDS = 1.5
 WAIT_SECONDS = 10.0
 """Seconds after which no request is waited for any longer until its answer begins."""
 ANSWERS_MAX = 3
-"""Number of small requests whose answers end the wait for what a server that is well answers at once: a watch, a read of
-one object, and a page of what is not slow to list."""
+"""Number of small requests whose answers end the wait for what a server that is well answers at once: a watch, a read
+of one object, and a page of what is not slow to list."""
 
 T = TypeVar("T")
 
