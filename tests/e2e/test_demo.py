@@ -179,6 +179,7 @@ async def test_a_kill_takes_all_its_processes_along_and_the_next_run_takes_its_f
     assert running.files() == []
 
 
+@pytest.mark.long
 async def test_after_the_story_it_goes_on_with_commands_that_run_as_printed_until_ctrl_c(tmp_path: Path) -> None:
     async with demo(tmp_path) as running:
         await running.until("Ctrl-C ends it.")
@@ -284,6 +285,7 @@ async def _press_all_buttons(said: str) -> None:
         assert browser.violations() == []
 
 
+@pytest.mark.long
 def test_at_80_columns_no_word_is_cut_and_no_line_of_ours_is_longer(tmp_path: Path) -> None:
     """All but addresses, which stay whole to be copied."""
     shown = _on_a_terminal(tmp_path, columns=80)

@@ -16,6 +16,8 @@ from tests.e2e.service import Service
 from tests.e2e.shop import Shop
 from tests.e2e.waiting import until, until_told
 
+pytestmark = pytest.mark.long
+
 RULES = """\
 apiVersion: reactor/v1
 sources:

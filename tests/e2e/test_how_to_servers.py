@@ -29,6 +29,8 @@ from tests.e2e.test_backtest import Filled
 from tests.e2e.waiting import until, until_told
 from tests.integration.bus.authority import jetstream
 
+pytestmark = pytest.mark.long
+
 STEP = 15
 """Seconds between two scrapes."""
 HOURS = 2

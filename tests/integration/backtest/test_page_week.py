@@ -20,7 +20,7 @@ from rules.rehearsal.backtest.backtester import Sweep
 from tests.browser import PICTURES, Browser
 from tests.integration.backtest.recorded import recorded
 
-pytestmark = pytest.mark.xdist_group("a backtest of a week")
+pytestmark = [pytest.mark.long, pytest.mark.xdist_group("a backtest of a week")]
 START = 1_767_225_600
 DAYS = 7
 OUTAGE = START + 3 * 86_400 + 7 * 3_600 + 120

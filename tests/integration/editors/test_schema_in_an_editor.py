@@ -12,6 +12,8 @@ import rules
 from reactor.cli.main import cli
 from tests.integration.editors.language_server import Editor
 
+pytestmark = pytest.mark.long
+
 LIBRARY = Path(rules.__file__).parent / "library"
 BEGUN = """apiVersion: reactor/v1
 rules:
