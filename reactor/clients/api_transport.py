@@ -154,7 +154,10 @@ class ApiTransport:
 
         if "limit" not in request.query:
             return await unless_hung(sent, ask, _close, what=request.text, answers_max=ANSWERS_MAX)
-        return await self._slow_lists.page(request.path, sent, ask, _close, what=request.text)
+        if "continue" in request.query:
+            return await unless_hung(sent, ask, _close, what=request.text)
+        which = f"{request.path}?{request.query}"
+        return await self._slow_lists.first_page(which, sent, ask, _close, what=request.text)
 
     async def _reload(self, refused: Sessions) -> bool:
         """Read the configuration again after a 401. Gives whether there is now another client to try with."""

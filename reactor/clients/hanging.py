@@ -22,7 +22,7 @@ WAIT_SECONDS = 10.0
 """Seconds after which no request is waited for any longer until its answer begins."""
 ANSWERS_MAX = 3
 """Number of small requests whose answers end the wait for what a server that is well answers at once: a watch, a read
-of one object, and a page of what is not slow to list."""
+of one object, and the first page of what is not slow to list."""
 
 T = TypeVar("T")
 
@@ -32,27 +32,29 @@ class Hung(ApiUnavailable):
 
 
 class SlowLists:
-    """The collections that are slow to list. Their pages are waited for, however many small requests are answered.
+    """The LISTs that are slow. Their first pages are waited for, however many small requests are answered.
 
-    A page of any other one that is not answered was lost, as one that was sent a moment before the server was back: it
-    is left, and the next one of this collection is waited for, as it may be slow by now.
+    The first page of any other LIST that is not answered was lost, as one that was sent a moment before the server was
+    back: it is left, and the next one of the same LIST is waited for, as it may be slow by now. `which` is the LIST
+    with its selector: another selector may be quick on the same collection. Later pages are not asked for here: one
+    that is slow behind a quick first page would be left each time.
     """
 
     def __init__(self) -> None:
-        self._paths: set[str] = set()
+        self._slow: set[str] = set()
 
-    async def page(
-        self, path: str, call: Coroutine[Any, Any, T], ask: Callable[[], Awaitable[object]],
+    async def first_page(
+        self, which: str, call: Coroutine[Any, Any, T], ask: Callable[[], Awaitable[object]],
         close: Callable[[T], None], *, what: str,
     ) -> T:  # fmt: skip
-        """Wait for a page of the collection of this path, as `unless_hung` does."""
-        began, answers_max = _now(), inf if path in self._paths else ANSWERS_MAX
+        """Wait for a first page, as `unless_hung` does."""
+        began, answers_max = _now(), inf if which in self._slow else ANSWERS_MAX
         try:
             answer = await unless_hung(call, ask, close, what=what, answers_max=answers_max)
         except Hung:
-            self._paths.add(path)
+            self._slow.add(which)
             raise
-        (self._paths.discard if _now() - began < ASK_SECONDS else self._paths.add)(path)
+        (self._slow.discard if _now() - began < ASK_SECONDS else self._slow.add)(which)
         return answer
 
 

@@ -181,15 +181,15 @@ class NodeWatcher:
                 self._beats.gone(key.name)
             else:
                 self._beats.seen(key.name, heartbeats.mark(found), self._clock.monotonic())
-        self._read("leases")
+        self._look_at_what_was_unread("leases")
 
     async def _pods_changed(self, _: Sequence[ObjectChange]) -> None:
-        self._read("pods")
+        self._look_at_what_was_unread("pods")
 
     async def _slices_changed(self, _: Sequence[ObjectChange]) -> None:
-        self._read("slices")
+        self._look_at_what_was_unread("slices")
 
-    def _read(self, what: str) -> None:
+    def _look_at_what_was_unread(self, what: str) -> None:
         if what in self._unread:
             self._listed.set()
 

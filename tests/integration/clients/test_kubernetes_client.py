@@ -17,6 +17,7 @@ from reactor.clients.clusters import Clusters
 from reactor.clients.kubernetes import Kubernetes, connect
 from reactor.clients.kubernetes_port import ApiUnavailable, Conflict, Forbidden, Invalid, NotFound
 from reactor.demo.kube import (
+    Delay,
     EmulatedCluster,
     Emulator,
     Fault,
@@ -171,6 +172,18 @@ async def test_a_page_that_is_lost_while_others_are_answered_is_left_and_the_nex
     with pytest.raises(ApiUnavailable, match="hangs, on a server that answers other requests"):
         await api.page("/api/v1/services", {"limit": "500"})
     assert (await api.page("/api/v1/services", {"limit": "500"})).version
+
+
+async def test_a_slow_page_behind_a_quick_one_is_waited_for(
+    api: Kubernetes, east: EmulatedCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("reactor.clients.hanging.ASK_SECONDS", 0.1)
+    for name in ("one", "two"):
+        east.create({"apiVersion": "v1", "kind": "Service", "metadata": {"name": name, "namespace": "shop"}})
+    first = await api.page("/api/v1/services", {"limit": "1"})
+    slow = east.faults.add(Fault(Delay(2.0), count=1))
+    await api.page("/api/v1/services", {"limit": "1", "continue": first.token})
+    assert slow.hits == 1
 
 
 async def test_a_server_that_is_not_there_is_unavailable(kubeconfig: Callable[..., Path]) -> None:

@@ -35,7 +35,9 @@ def judge_answers(
         if route.away(write) or not route.returns:
             yield from _unapproved(route, run, write, mine, expires, asked)
     for outage in route.outages:
-        yield from _lost(route, run, outage, mine, expires)
+        yield from _lost(route, run, outage, route.toleration, mine, expires, away=True)
+    for recovery in () if route.returns else good(route.outages)[1:]:
+        yield from _lost(route, run, recovery, route.recovery, mine, expires, away=False)
 
 
 def _unapproved(
@@ -66,16 +68,18 @@ def _taken_back(yes: AnswerSeen, answers: Sequence[AnswerSeen], at: float) -> bo
 
 
 def _lost(
-    route: RouteHistory, run: Run, outage: Span, answers: Sequence[AnswerSeen], expires: float
-) -> Iterator[Breach]:
+    route: RouteHistory, run: Run, spell: Span, window: float, answers: Sequence[AnswerSeen], expires: float, *,
+    away: bool,
+) -> Iterator[Breach]:  # fmt: skip
     """Give what was approved while it was called for, and not done while the yes was good."""
-    over = outage.begin + route.toleration - run.slack
+    over = spell.begin + window - run.slack
     for yes in answers:
         until = yes.asked + expires
         good_until = (until if yes.given < until else yes.given + expires) - run.slack
-        due = max(run.due_for(route, outage, route.toleration), run.due(yes.taken))
-        called_for = yes.yes and yes.request and over <= yes.asked and due < min(outage.end, good_until, run.end)
+        due = max(run.due_for(route, spell, window), run.due(yes.taken))
+        called_for = yes.yes and yes.request and over <= yes.asked and due < min(spell.end, good_until, run.end)
         refused = any(not no.yes and yes.given < no.given < due for no in answers)
-        if called_for and not refused and not route.is_away(due):
-            what = f"it is not away, approved {due - yes.given:.3f} s before, called for since {outage.begin:.3f}"
+        if called_for and not refused and route.is_away(due) is not away:
+            where = "away" if away else "home"
+            what = f"it is not {where}, approved {due - yes.given:.3f} s before, called for since {spell.begin:.3f}"
             yield Breach("lost", route.name, due, what)

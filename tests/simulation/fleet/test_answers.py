@@ -41,6 +41,21 @@ def test_a_zone_that_opens_without_a_yes_is_a_breach() -> None:
     assert name in _unapproved_by(replace(seen, answers=before))
 
 
+def test_a_zone_that_stays_isolated_after_a_yes_to_its_way_back_is_a_breach() -> None:
+    seeds = (World(draw_zone_answers(seed)).play() for seed in range(40))
+    stays = [_without(seen, name, at) for seen in seeds for name, at in _home(seen)]
+    assert any("lost" in {breach.promise for breach in judge(seen)} for seen in stays)
+
+
+def _without(seen: Seen, name: str, at: float) -> Seen:
+    """Give the run as if this zone's writes from then on had not been made."""
+    routes = [
+        replace(zone, writes=tuple(one for one in zone.writes if one.at < at)) if zone.name == name else zone
+        for zone in seen.run.routes
+    ]
+    return replace(seen, run=replace(seen.run, routes=tuple(routes)))
+
+
 def _home(seen: Seen) -> list[tuple[str, float]]:
     zones = [route for route in seen.run.routes if not route.returns]
     return [(zone.name, write.at) for zone in zones for write in zone.writes if not zone.away(write)]

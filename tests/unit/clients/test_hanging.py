@@ -60,7 +60,7 @@ async def test_a_lost_page_is_left_and_the_next_one_is_waited_for_until_pages_ar
     lists, server = SlowLists(), Server()
 
     async def page(call: Coroutine[Any, Any, str]) -> str:
-        return await lists.page("/pods", call, server.ask, closed, what="GET /pods")
+        return await lists.first_page("/pods", call, server.ask, closed, what="GET /pods")
 
     async def slow(answers: int) -> str:
         while server.asked < answers:
@@ -73,7 +73,8 @@ async def test_a_lost_page_is_left_and_the_next_one_is_waited_for_until_pages_ar
     with pytest.raises(Hung):
         await page(forever())
     assert server.asked == 3
-    assert await page(slow(3 + 5)) == "a page"
+    assert await lists.first_page("/pods?app", quick(), server.ask, closed, what="GET /pods?app") == "a page"
+    assert await page(slow(3 + 5)) == "a page", "what is quick with another selector says nothing of this LIST"
     assert await page(slow(8 + 5)) == "a page"  # it was slow
     assert await page(quick()) == "a page"
     with pytest.raises(Hung):
