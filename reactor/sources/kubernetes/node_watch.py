@@ -196,7 +196,8 @@ class NodeWatcher:
     async def _look(self) -> None:
         while True:
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._listed.wait(), LOOK_SECONDS)
+                async with asyncio.timeout(LOOK_SECONDS):
+                    await self._listed.wait()
             self._listed.clear()
             self._beats.look(self._clock.monotonic(), listening=self.leases.connected)
             watched = {"pods": self.pods, "slices": self.slices, "leases": self.leases}

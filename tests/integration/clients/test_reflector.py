@@ -77,7 +77,8 @@ def reflector(api: Kubernetes, copy: Copy, **more: Any) -> Reflector:
 async def running(subject: Reflector) -> Any:
     task = asyncio.create_task(subject.run())
     try:
-        await asyncio.wait_for(subject.synced.wait(), 60)
+        async with asyncio.timeout(60):
+            await subject.synced.wait()
         yield subject
     finally:
         task.cancel()
@@ -811,4 +812,5 @@ async def test_a_change_that_cannot_be_passed_on_ends_the_reflector(api: Kuberne
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
-        await asyncio.wait_for(Reflector(api, PATH, broken, clock=Clock()).run(), 60)
+        async with asyncio.timeout(60):
+            await Reflector(api, PATH, broken, clock=Clock()).run()

@@ -119,7 +119,8 @@ async def test_why_a_source_cannot_run_is_logged_once_and_in_one_line(
     before = broken("web", "SettingsError")
     probe = HttpProbe(name="web", kind="HttpProbe", target="custom/web", url="http://127.0.0.1:1/")
     tasks = start_all([probe], replace(world, clock=HandClock()))
-    await asyncio.wait_for(done.wait(), 60)
+    async with asyncio.timeout(60):
+        await done.wait()
     assert [record.reason for record in caplog.records] == ["no kubeconfig", "no context"]  # type: ignore[attr-defined]
     assert not any(record.exc_info for record in caplog.records)
     assert broken("web", "SettingsError") == before + len(reasons)
@@ -142,7 +143,8 @@ async def test_a_source_that_breaks_is_started_again(
     before = broken("web", "ZeroDivisionError")
     probe = HttpProbe(name="web", kind="HttpProbe", target="custom/web", url="http://127.0.0.1:1/")
     tasks = start_all([probe], world)
-    await asyncio.wait_for(twice.wait(), 60)
+    async with asyncio.timeout(60):
+        await twice.wait()
     assert broken("web", "ZeroDivisionError") >= before + 1
     assert any(record.message == "a source broke, starting it again" for record in caplog.records)
     await stop(tasks)
@@ -160,14 +162,16 @@ async def test_readings_go_on_when_the_scheduler_has_lost_its_pace(
     pace = Ticker(world, reading, name="p", every_seconds=0.1, timeout_seconds=0.1)
     task = asyncio.create_task(pace.run())
     for _ in range(2):
-        await asyncio.wait_for(readings.acquire(), 60)
+        async with asyncio.timeout(60):
+            await readings.acquire()
     (job,) = world.scheduler.get_jobs()
     # What a wall clock that is set back by an hour comes to: the next run is an hour away.
     later = job.next_run_time.replace(year=job.next_run_time.year + 1)
     job.modify(next_run_time=later)
     while not readings.locked():
         await readings.acquire()
-    await asyncio.wait_for(readings.acquire(), 60)
+    async with asyncio.timeout(60):
+        await readings.acquire()
     assert any(record.message == "readings have stopped, starting them again" for record in caplog.records)
     await stop([task])
 

@@ -219,6 +219,23 @@ async def test_what_could_not_be_read_is_in_the_inventory_as_soon_as_it_can(
         await heard.heard(zones(lambda fact: fact.single_zone_services == ()))
 
 
+@pytest.mark.parametrize("turns", range(6))
+async def test_a_stop_just_as_something_was_listed_is_no_lost_stop(
+    world: SourceContext, three_zones: EmulatedCluster, turns: int
+) -> None:
+    """Found by the tests of a real API server: its watcher did not stop."""
+    watcher = node_watch.NodeWatcher(source(), world, await world.clusters.get("east"))
+    looking = asyncio.ensure_future(watcher._look())
+    await asyncio.sleep(0)
+    watcher._listed.set()
+    for _ in range(turns):
+        await asyncio.sleep(0)
+    looking.cancel()
+    done, _ = await asyncio.wait({looking}, timeout=1)
+    looking.cancel()
+    assert done
+
+
 async def test_the_inventory_is_told_again_as_soon_as_the_bus_has_lost_it(
     world: SourceContext, heard: Heard, three_zones: EmulatedCluster, running: Running
 ) -> None:

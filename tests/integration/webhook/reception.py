@@ -82,7 +82,8 @@ class Reception:
         if close:
             writer.write_eof()
         try:
-            return await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), 60)
+            async with asyncio.timeout(60):
+                return await reader.readuntil(b"\r\n\r\n")
         except (ConnectionResetError, asyncio.IncompleteReadError):
             return b""
         finally:

@@ -89,7 +89,8 @@ async def test_one_that_comes_back_waits_for_its_own_last_moments(
         for _ in range(20):
             await asyncio.sleep(0)
         assert not came.is_set()
-    await asyncio.wait_for(task, 60)
+    async with asyncio.timeout(60):
+        await task
 
 
 async def test_one_that_was_killed_is_followed_at_once(bus: MemoryBus, monkeypatch: pytest.MonkeyPatch) -> None:

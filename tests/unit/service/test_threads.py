@@ -56,7 +56,8 @@ async def test_files_are_read_while_all_calls_to_clouds_hang() -> None:
     go = threading.Event()
     hanging = [asyncio.create_task(CLOUD.run(go.wait)) for _ in range(20)]
     try:
-        assert await asyncio.wait_for(FILES.run(lambda: "read"), 300) == "read"
+        async with asyncio.timeout(300):
+            assert await FILES.run(lambda: "read") == "read"
     finally:
         go.set()
         await asyncio.gather(*hanging)

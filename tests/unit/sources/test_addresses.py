@@ -56,7 +56,8 @@ async def test_many_dead_names_do_not_hold_up_each_other(monkeypatch: pytest.Mon
     monkeypatch.setattr(socket, "getaddrinfo", hanging)
     lookups = [asyncio.create_task(resolve(f"dead{number}", 80)) for number in range(40)]
     for _ in lookups:
-        await asyncio.wait_for(started.acquire(), 60)
+        async with asyncio.timeout(60):
+            await started.acquire()
     let_go.set()
     answers = await asyncio.gather(*lookups, return_exceptions=True)
     assert all(isinstance(answer, OSError) for answer in answers)

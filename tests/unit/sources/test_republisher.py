@@ -299,7 +299,8 @@ async def test_what_goes_wrong_in_a_telling_that_was_left_to_itself_ends_the_sou
     keeping = asyncio.create_task(standing.keep(lambda: LONG_AGO))
     await standing.say("a", GONE, changed=True)
     with pytest.raises(ExceptionGroup) as raised:
-        await asyncio.wait_for(keeping, 60)
+        async with asyncio.timeout(60):
+            await keeping
     assert raised.group_contains(ValueError, match="a mistake of ours")
 
 
