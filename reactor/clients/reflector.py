@@ -11,16 +11,17 @@ after a failure, and what is logged of it, in `watch_failures.py`.
 
 `seen` says until when the server has shown that the copy is true, or that it cannot be believed now. A source dates
 what it repeats accordingly, and falls silent where nothing confirms it: silence is what makes a target Unknown. An
-event, a bookmark and the orderly end of a watch show it for the moment at which they came. `proven` is the moment of
-the newest event, or at which the newest LIST was asked for: what comes by a timer proves nothing, as the watches of a
-server may be seconds behind what it has stored. A LIST that lacks most of what was there, or what is there when it is
-read alone, is doubted (`doubt.py`). After a standstill of this process only a new LIST is proof.
+event, a bookmark and the orderly end of a watch show it for the moment at which they came. `proven` is the moment at
+which the newest LIST was asked for: a watch may be seconds behind what the server has stored, so an event says nothing
+of other objects. A LIST that lacks most of what was there, or what is there when it is read alone, is doubted
+(`doubt.py`). After a standstill of this process only a new LIST is proof.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
+from collections import deque
 from collections.abc import Awaitable, Callable, Mapping, Sequence, Set
 from datetime import datetime
 from math import ceil, inf
@@ -61,6 +62,8 @@ SHORTEST_SECONDS = 2 * SHORT_SECONDS
 """Least seconds for which a watch is asked for. Where a LIST is due before the end of one, it is read now: 200
 namespaces would else open as many such watches at once, which are too short to be served by a shared one."""
 GRACE_SECONDS = 5.0  # between the end of one watch and the start of the next the copy is still believed
+EVENTS_KEPT = 1000
+"""Newest events of which it is known when they came. Who acts on one asks about it within milliseconds."""
 log = logging.getLogger(__name__)
 
 OnChanges = Callable[[Sequence[ObjectChange]], Awaitable[None]]
@@ -110,10 +113,12 @@ class Reflector:
         which tells nothing of what it has lost."""
         self._list_began = NEVER  # of the newest LIST that was believed
         self._proven = NEVER
+        self._events: deque[datetime] = deque(maxlen=EVENTS_KEPT)
         self._not_before: datetime | None = None  # a look is wanted that begins at this moment or later
         self._doubt = Doubt(api.cluster, path)
         self.look = ReadInterval(clock.now(), clock.now())
-        """The newest proof that the copy was true; of what is told by `on_changes`, the look that found it."""
+        """Newest moment at which the server showed that the copy was true; of what is told by `on_changes`, the look
+        that found it."""
         self.synced = asyncio.Event()
         """Set for good after the first whole list has been told."""
 
@@ -133,8 +138,12 @@ class Reflector:
 
     @property
     def proven(self) -> datetime | None:
-        """Time up to which a LIST or an event has proven the copy; None where `seen` is."""
+        """Time up to which a LIST has proven the copy; None where `seen` is."""
         return self._proven if self.seen is not None else None
+
+    def had_event_at(self, moment: datetime) -> bool:
+        """Tell whether an event came at exactly this moment, a short while ago."""
+        return moment in self._events
 
     def seen_of(self, key: ObjectKey) -> datetime | None:
         """The same of one object; None as well where a LIST that is not believed lacks it."""
@@ -245,11 +254,6 @@ class Reflector:
             look = ReadInterval(now, now)
         self._heard_at, self.look = _now(), look
 
-    def _proved(self, look: ReadInterval | None = None) -> None:
-        """The same by what is no timer: a LIST, or an event."""
-        self._shown(look)
-        self._proven = self.look.began
-
     async def _list(self) -> None:
         """Read everything, tell the difference to what was known."""
         listing, version, look = Listing(), "", ReadInterval(self._clock.now(), self._clock.now())
@@ -266,7 +270,8 @@ class Reflector:
         kept = self._doubt.listed(self._copy.keys, listing.found.keys(), _now(), present=present)
         changes = self._copy.take_list(listing, kept)
         self._version, self._listed_at, self._list_began, self._broken = version, _now(), look.began, False
-        self._proved(look)
+        self._shown(look)
+        self._proven = look.began
         self._failures.listed()
         if self._not_before is not None and look.began >= self._not_before:
             self._not_before = None
@@ -287,7 +292,9 @@ class Reflector:
                         return
                     kind, found = parsed_event(self._where, line)
                     self._copy.must_be_newer(found)
-                    (self._shown if kind == "BOOKMARK" else self._proved)()
+                    self._shown()
+                    if kind != "BOOKMARK":
+                        self._events.append(self.look.began)
                     self._telling = True
                     await self._event(kind, found)
                     self._telling = False

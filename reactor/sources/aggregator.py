@@ -58,7 +58,7 @@ class TargetAggregator(Generic[Key]):
         resolution_seconds: float = 0,
     ) -> None:
         """`seen`: until when what this object said is known to be so; None: it cannot be believed now. `proven`: until
-        when that is proven.
+        when that is proven, also by what was seen of others.
 
         `doubted`: whether that is because a LIST lacks it that is not believed. `resolution_seconds`: what is not seen
         of a target that is Healthy.
@@ -119,7 +119,7 @@ class TargetAggregator(Generic[Key]):
         unspoken, self._unspoken = self._unspoken, {}
         sayings = []
         for target, last in sorted(unspoken.items()):
-            heard = self._heard(target, self._proven)
+            heard = self._heard(target, self._proven_of)
             if target not in self._makers:
                 words = self._publisher.say_once(
                     target, Health.UNKNOWN, labels=last.labels, detail=last.detail, gone=True
@@ -165,7 +165,12 @@ class TargetAggregator(Generic[Key]):
         return self._until(target, self._seen)
 
     def _proven_until(self, target: str) -> datetime | None:
-        return self._until(target, self._proven)
+        return self._until(target, self._proven_of)
+
+    def _proven_of(self, key: Key) -> datetime | None:
+        """Give until when this is proven: by what was seen of all, or by the look that found it."""
+        proven, seen = self._proven(key), self._seen(key)
+        return None if proven is None or seen is None else max(proven, min(self._notes[key].look.began, seen))
 
     def _until(self, target: str, of: Callable[[Key], datetime | None]) -> datetime | None:
         if target not in self._makers:

@@ -68,6 +68,16 @@ async def watches_silent(world: World) -> AsyncIterator[None]:
 
 
 @asynccontextmanager
+async def watches_late(world: World) -> AsyncIterator[None]:
+    """Each event comes five seconds late; everything else works."""
+    for cluster in world.emulator.clusters.values():
+        cluster.watch_lag = SLOW_SECONDS
+    yield
+    for cluster in world.emulator.clusters.values():
+        cluster.watch_lag = 0.0
+
+
+@asynccontextmanager
 async def watches_cut(world: World) -> AsyncIterator[None]:
     """Watches are reset, and none begins."""
     handles = _everywhere(world, Mishap(Hang(), verb="watch"))
@@ -154,6 +164,7 @@ FAULTS = (
     outage("outage:api-frozen", api_frozen, IN_THE_API, in_ci=False),
     outage("outage:api-slow", api_slow, recovery=SLOW_SECONDS, in_ci=False),
     outage("outage:watches-silent", watches_silent),
+    outage("outage:watches-late", watches_late, recovery=SLOW_SECONDS, in_ci=False),
     outage("outage:watches-cut", watches_cut, in_ci=False),
     outage(
         "outage:lists-empty", partial(lists_empty, 1), recovery=10.0, length=(10.0, 14.0), sources=("slices",),

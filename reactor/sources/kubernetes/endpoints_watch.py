@@ -24,7 +24,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from bus.messages import Health
-from reactor.clients.changes import ChangeType, ObjectChange, ObjectKey, key_of, state_of_objects
+from reactor.clients.changes import ChangeType, ObjectChange, ObjectKey, ReadInterval, key_of, state_of_objects
 from reactor.clients.kubernetes_port import JsonObject
 from reactor.clients.reflector import Reflector
 from reactor.clients.watching import WatchApi
@@ -65,6 +65,7 @@ class _Service:
     object: JsonObject | None = None
     labels: dict[str, str] = field(default_factory=dict)
     gone_at: float | None = None
+    shown_at: datetime | None = None  # when the watch last showed one of its slices, or a LIST another state of them
 
     def look(self) -> None:
         """Take its labels: the Service's own, else those of its first slice; of one that is gone the last ones."""
@@ -93,7 +94,7 @@ class ServiceWatcher:
         )  # fmt: skip
         self._looks = ServiceLooks(
             api, world.clock, source.selector, wanted=self._wanted, shown=self._shown,
-            list_all=self.slices.look_again, seen=self.aggregator.speak,
+            had_event_at=self.slices.had_event_at, list_all=self.slices.look_again, seen=self.aggregator.speak,
         )  # fmt: skip
         self._requests = world.requests
         self._begun = False
@@ -119,6 +120,7 @@ class ServiceWatcher:
                 broken.add(name)
             service = self._services[name]
             service.labels = service.labels or labels_of(found)
+            service.shown_at = self.slices.look.began
             if kind is ChangeType.DELETED:
                 service.slices.pop(key.name, None)
             else:
@@ -128,7 +130,7 @@ class ServiceWatcher:
             # The first whole list: from here on, a Service without a slice is known to have no endpoints.
             self._begun = True
             touched = set(self._services)
-        await self._say(touched | self._unsaid, broken)
+        await self._say(touched | self._unsaid, self.slices.look.ended, broken)
         self._unsaid = set()
 
     async def _services_changed(self, changes: Sequence[ObjectChange]) -> None:
@@ -143,7 +145,7 @@ class ServiceWatcher:
             service.labels = labels_of(found)
             touched.add(name)
         if self._begun and self.slices.connected:
-            await self._say(touched)
+            await self._say(touched, self.services.look.ended)
         else:
             # While the slices are not seen, having none of them proves nothing.
             self._unsaid |= touched
@@ -178,7 +180,9 @@ class ServiceWatcher:
             and any(ObjectKey(name.namespace, one) in doubted for one in service.slices)
         )
 
-    async def _say(self, names: set[ServiceName], broken: Set[ServiceName] = frozenset()) -> None:
+    async def _say(self, names: set[ServiceName], moment: datetime, broken: Set[ServiceName] = frozenset()) -> None:
+        """Say how these are. `moment`: when what is new was found, of a Service or of its slices."""
+        listed = self.slices.proven or moment
         for name in sorted(names):
             service = self._services[name]
             service.look()
@@ -194,7 +198,8 @@ class ServiceWatcher:
             status = Health.HEALTHY if count.ready >= self._source.min_ready else Health.UNHEALTHY
             detail = self._detail(count, exists=exists)
             self.aggregator.note(
-                name, status, labels=labels, look=self.slices.look, detail=detail, gone=not exists,
+                name, status, labels=labels, look=ReadInterval(min(service.shown_at or listed, moment), moment),
+                detail=detail, gone=not exists,
                 version=state_of_objects(service.slices.values()), unbroken=name not in broken,
                 healthy_percent=100 * count.ready / count.total if count.total else 0,
             )  # fmt: skip

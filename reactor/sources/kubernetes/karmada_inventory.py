@@ -92,8 +92,8 @@ class KarmadaInventory:
             tell, clock, on_facts_lost=lost, period_seconds=REFRESH_SECONDS
         )
         self._cluster_watch = Reflector(api, _CLUSTERS, self._clusters_changed, clock=clock, project=project_cluster)
-        self._binding_watches = [
-            Reflector(
+        self._binding_watches = {
+            plural: Reflector(
                 api,
                 f"{_WORK}/{plural}",
                 partial(self._bindings_changed, plural),
@@ -101,7 +101,7 @@ class KarmadaInventory:
                 project=self._projected,
             )
             for plural in ("resourcebindings", "clusterresourcebindings")
-        ]
+        }
         self._policy_watches = [
             Reflector(api, f"{_POLICY}/{plural}", self._policies_changed, clock=clock, project=project_policy)
             for plural in ("propagationpolicies", "clusterpropagationpolicies")
@@ -119,11 +119,11 @@ class KarmadaInventory:
                 group.create_task(watch.run())
             for watch in self._policy_watches:
                 await watch.synced.wait()
-            for watch in self._binding_watches:
+            for watch in self._binding_watches.values():
                 group.create_task(watch.run())
             for kept in (self.workloads, self.copies):
                 group.create_task(kept.keep_each(self._binding_seen, self._binding_proven))
-            group.create_task(self._answer(self.copies, self._binding_proven, self._binding_watches))
+            group.create_task(self._answer(self.copies, self._binding_proven, [*self._binding_watches.values()]))
 
     def _projected(self, binding: JsonObject) -> JsonObject:
         """Keep what is read, and of each copy's status what its rule or its policy wants carried over."""
@@ -145,10 +145,12 @@ class KarmadaInventory:
         return _first_of([self._cluster_watch], [self._cluster_watch.proven])
 
     def _binding_seen(self, _: str) -> datetime | None:
-        return _first_of(self._binding_watches, [watch.seen for watch in self._binding_watches])
+        watches = [*self._binding_watches.values()]
+        return _first_of(watches, [watch.seen for watch in watches])
 
     def _binding_proven(self, _: str) -> datetime | None:
-        return _first_of(self._binding_watches, [watch.proven for watch in self._binding_watches])
+        watches = [*self._binding_watches.values()]
+        return _first_of(watches, [watch.proven for watch in watches])
 
     async def _clusters_changed(self, changes: Sequence[ObjectChange]) -> None:
         await gather([saying for one in changes for saying in self._of_cluster(one)])
@@ -182,9 +184,12 @@ class KarmadaInventory:
             self._bindings[plural, *key] = change.object
         else:
             self._bindings.pop((plural, *key), None)
-        return self._of_binding(change.object, exists=exists, unbroken=change.unbroken)
+        look = self._binding_watches[plural].look
+        return self._of_binding(change.object, look, exists=exists, unbroken=change.unbroken)
 
-    def _of_binding(self, binding: JsonObject, *, exists: bool = True, unbroken: bool = True) -> list[Saying]:
+    def _of_binding(
+        self, binding: JsonObject, look: ReadInterval, *, exists: bool = True, unbroken: bool = True
+    ) -> list[Saying]:
         now = self._clock.now()
         workload = workload_of(binding, self._policy(binding), at=now, exists=exists)
         if workload is None:
@@ -194,7 +199,6 @@ class KarmadaInventory:
         if not exists:
             return [self.workloads.say_once(workload.object, workload), *self._last_words(left)]
         self._copies[workload.object] = {*heard}
-        look = max((watch.look for watch in self._binding_watches), key=lambda look: look.ended)
         health = [
             _say_health(self.copies, _with_source(one, binding), look, unbroken=unbroken) for one in heard.values()
         ]
@@ -228,8 +232,13 @@ class KarmadaInventory:
                 touched.add(policy)
             elif self._policies.pop(policy, None) is not None:
                 touched.add(policy)
-        governed = [one for one in self._bindings.values() if policy_of(one) in touched]
-        await gather([saying for binding in governed for saying in self._of_binding(binding)])
+        governed = [(plural, one) for (plural, *_), one in self._bindings.items() if policy_of(one) in touched]
+        await gather([saying for plural, one in governed for saying in self._of_binding(one, self._listed(plural))])
+
+    def _listed(self, plural: str) -> ReadInterval:
+        """Give the look that proves how a binding is of which nothing was heard."""
+        watch = self._binding_watches[plural]
+        return watch.look._replace(began=watch.proven or watch.look.began)
 
 
 def _paths(policy: JsonObject | None) -> Iterator[str]:

@@ -89,7 +89,7 @@ class LeaseWatcher:
             lease.labels = labels
             beat = self._beats.seen(key, mark(found), self._clock.monotonic())
             if beat.last_beat is not None:
-                self._note(key, lease, Health.HEALTHY, "its Lease is renewed")
+                self._note(key, lease, self.leases.look, Health.HEALTHY, "its Lease is renewed")
         await self.aggregator.speak()
 
     async def _monitor(self) -> None:
@@ -97,6 +97,8 @@ class LeaseWatcher:
             await self._clock.sleep(self._source.monitor_seconds)
             now = self._clock.monotonic()
             self._beats.look(now, listening=self.leases.connected)
+            found = self._clock.now()
+            look = ReadInterval(self.leases.proven or found, found)
             for key, beat in self._beats:
                 lease = self._known[key]
                 status = heartbeat(
@@ -105,10 +107,9 @@ class LeaseWatcher:
                 )  # fmt: skip
                 if status is Health.UNKNOWN:
                     silent = beat.silent_seconds(now)
-                    self._note(key, lease, status, f"no renewal of its Lease seen for {silent:.0f} s")
+                    self._note(key, lease, look, status, f"no renewal of its Lease seen for {silent:.0f} s")
             await self.aggregator.speak()
 
-    def _note(self, key: ObjectKey, lease: _Lease, status: Health, detail: str) -> None:
+    def _note(self, key: ObjectKey, lease: _Lease, look: ReadInterval, status: Health, detail: str) -> None:
         lease.said = status
-        now = self._clock.now()
-        self.aggregator.note(key, status, labels=lease.labels, look=ReadInterval(now, now), detail=detail)
+        self.aggregator.note(key, status, labels=lease.labels, look=look, detail=detail)

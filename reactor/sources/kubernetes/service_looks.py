@@ -30,7 +30,7 @@ read alone was asked for before."""
 GIVEN_UP_SECONDS = 4.0
 """Seconds after which an answer is not waited for any more. Until then no other Services are read alone."""
 KEPT = timedelta(seconds=10)
-"""Time for which a look at a Service alone is remembered: by then the end of a watch has proven more."""
+"""Time for which a look at a Service alone is remembered: no act rests on older ones."""
 
 log = logging.getLogger(__name__)
 
@@ -49,25 +49,27 @@ class ServiceLooks:
         *,
         wanted: Callable[[], Collection[ServiceName] | None],
         shown: WatchedSlices,
+        had_event_at: Callable[[datetime], bool],
         list_all: LookAgain,
         seen: Callable[[], Awaitable[None]],
     ) -> None:
         """`wanted`: gives the Services that are asked for and not seen yet; None: only a LIST of all will do.
 
-        `list_all`: asks for that. `seen`: called when some of them have been seen.
+        `had_event_at`: tells whether the watch has shown an event of this very moment. `list_all`: asks for a LIST.
+        `seen`: called when some of them have been seen.
         """
         self._api = api
         self._clock = clock
         self._selector = selector
-        self._wanted, self._shown = wanted, shown
+        self._wanted, self._shown, self._had_event_at = wanted, shown, had_event_at
         self._list_all, self._told = list_all, seen
         self._seen_at: dict[ServiceName, datetime] = {}
         self._not_before: datetime | None = None
         self._asked = asyncio.Event()
 
     def seen_at(self, name: ServiceName) -> datetime | None:
-        """Begin of the newest look at this Service alone that found it as the watch had shown it; None: there was
-        none."""
+        """Begin of the newest look at this Service alone that found it as the watch had shown it, or moment of the
+        event from which on it was asked for; None: there was neither."""
         return self._seen_at.get(name)
 
     def look_again(self, not_before: datetime) -> None:
@@ -87,6 +89,10 @@ class ServiceLooks:
                 if not_before is None:
                     continue
                 names = self._wanted()
+                if names and self._had_event_at(not_before):
+                    self._remember(names, not_before)
+                    await self._told()
+                    continue
                 if names is None or len(names) > ALONE_MAX or (late is not None and not late.done()):
                     self._list_all(not_before)
                     continue
@@ -107,10 +113,13 @@ class ServiceLooks:
         if began < not_before or self._clock.standstill.ended_at > began:
             return False
         found = [name for some in same for name in some]
-        young = {name: at for name, at in self._seen_at.items() if began - at < KEPT}
-        self._seen_at = young | dict.fromkeys(found, began)
+        self._remember(found, began)
         await self._told()
         return len(found) == len(names)
+
+    def _remember(self, names: Collection[ServiceName], at: datetime) -> None:
+        young = {name: moment for name, moment in self._seen_at.items() if at - moment < KEPT}
+        self._seen_at = young | dict.fromkeys(names, at)
 
     async def _as_shown(self, namespace: str, names: Sequence[ServiceName]) -> list[ServiceName]:
         """Give those of these that the server has as they were shown; all are of this namespace."""

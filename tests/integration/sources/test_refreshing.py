@@ -93,6 +93,11 @@ async def answer(heard: Heard, target: str, moment: datetime) -> Observation:
     return last
 
 
+async def _watched(east: EmulatedCluster, watches: int) -> None:
+    while len(east.watches) < watches:
+        await asyncio.sleep(0.01)
+
+
 def endpoints(**more: Any) -> EndpointsWatch:
     return EndpointsWatch(name="readiness", kind="EndpointsWatch", cluster="east", **more)
 
@@ -112,6 +117,26 @@ async def test_a_watch_that_has_just_heard_an_event_answers_from_its_copy(
         good = await answer(heard, CART, bad.observed_at)
         assert (good.observed_at, good.since, good.status) == (bad.observed_at, standing.since, Health.HEALTHY)
         assert lists.of("endpointslices") == before
+
+
+async def test_an_event_that_comes_late_answers_for_no_other_service(
+    asked_world: SourceContext, heard: Heard, east: EmulatedCluster, running: Running, bus: MemoryBus
+) -> None:
+    """The watches of a server may be seconds behind what it has stored."""
+    east.create(slice_("a", True))
+    east.create(slice_("b", False, service="cart"))
+    async with running(endpoints_watch.run(endpoints(), asked_world)):
+        await heard.status(CART, Health.UNHEALTHY)
+        await heard.status(CHECKOUT, Health.HEALTHY)
+        await _watched(east, 2)
+        east.watch_lag = 0.2
+        east.patch("endpointslices", "a", {"endpoints": []}, "shop")
+        east.watch_lag = 60
+        east.patch("endpointslices", "b", {"endpoints": [{"addresses": ["10.0.0.1"]}]}, "shop")
+        moment = asked_world.clock.now()
+        assert (await heard.status(CHECKOUT, Health.UNHEALTHY)).observed_at > moment
+        await ask(bus, "readiness", moment, CART)
+        assert (await answer(heard, CART, moment)).status is Health.HEALTHY
 
 
 async def test_a_quiet_watch_answers_all_requests_of_a_moment_by_one_list(
@@ -285,11 +310,11 @@ async def test_an_empty_list_makes_no_routes_vanish(
     assert all(route.exists for route in heard.routes)
 
 
-def node(name: str) -> JsonObject:
+def node(name: str, zone: str = "z1", ready: str = "True") -> JsonObject:
     return {
         "apiVersion": "v1", "kind": "Node",
-        "metadata": {"name": name, "labels": {"topology.kubernetes.io/zone": "z1"}},
-        "status": {"conditions": [{"type": "Ready", "status": "True"}]},
+        "metadata": {"name": name, "labels": {"topology.kubernetes.io/zone": zone}},
+        "status": {"conditions": [{"type": "Ready", "status": ready}]},
     }  # fmt: skip
 
 
@@ -310,6 +335,26 @@ async def test_nodes_and_their_zone_are_confirmed(
     assert zone.version
     assert first.version
     assert zone.version != first.version
+
+
+async def test_an_event_that_comes_late_answers_for_no_other_zone(
+    asked_world: SourceContext, heard: Heard, east: EmulatedCluster, running: Running, bus: MemoryBus
+) -> None:
+    east.create(node("n1"))
+    east.create(node("n2", "z2", "False"))
+    source = NodeWatch(name="nodes", kind="NodeWatch", cluster="east")
+    async with running(node_watch.run(source, asked_world)):
+        await heard.status("zone/east/z2", Health.UNHEALTHY)
+        await heard.status("zone/east/z1", Health.HEALTHY)
+        await _watched(east, 4)
+        east.watch_lag = 0.2
+        east.set_condition("nodes", "n1", kind="Ready", status="False")
+        east.watch_lag = 60
+        east.set_condition("nodes", "n2", kind="Ready", status="True")
+        moment = asked_world.clock.now()
+        assert (await heard.status("zone/east/z1", Health.UNHEALTHY)).observed_at > moment
+        await ask(bus, "nodes", moment, "zone/east/z2")
+        assert (await answer(heard, "zone/east/z2", moment)).status is Health.HEALTHY
 
 
 async def test_workloads_are_confirmed(

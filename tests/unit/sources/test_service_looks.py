@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import datetime
 from typing import Any, cast
 
@@ -29,9 +29,10 @@ class Api:
 
 
 class Looking:
-    """One source's single looks, asked for the same Service at 0 s and at each of `again`. `run` gives what came."""
+    """One source's single looks, asked for the same Service at each of the moments that `run` is given. `events`:
+    seconds at which the watch has shown an event. `run` gives what came."""
 
-    def __init__(self, seconds: float) -> None:
+    def __init__(self, seconds: float, events: Collection[float]) -> None:
         self._clock = virtual_clock()
         self._began = self._clock.now()
         self.listed: list[tuple[float, float]] = []
@@ -40,6 +41,7 @@ class Looking:
         """Second at which the Service was seen, and begin of the look that saw it."""
         self._looks = ServiceLooks(
             cast("Any", Api(seconds)), self._clock, None, wanted=lambda: {CART}, shown=lambda _: {},
+            had_event_at=lambda moment: self._after(moment) in events,
             list_all=lambda not_before: self.listed.append((self._now(), self._after(not_before))), seen=self._seen,
         )  # fmt: skip
 
@@ -65,13 +67,19 @@ class Looking:
         return self
 
 
-async def _looking(seconds: float, *asked: float) -> Looking:
-    return await Looking(seconds).run(*asked)
+async def _looking(seconds: float, *asked: float, events: Collection[float] = ()) -> Looking:
+    return await Looking(seconds, events).run(*asked)
 
 
 def test_a_quick_answer_needs_no_list() -> None:
     looking = on_virtual_time(_looking(0.5, 0))
     assert looking.seen == [(0.5, 0)]
+    assert looking.listed == []
+
+
+def test_only_who_asks_from_the_moment_of_an_event_is_answered_at_once() -> None:
+    looking = on_virtual_time(_looking(0.5, 2, 4, events=(2, 3)))
+    assert looking.seen == [(2, 2), (4.5, 4)]
     assert looking.listed == []
 
 
