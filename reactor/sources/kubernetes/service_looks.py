@@ -4,6 +4,9 @@ A LIST of all slices takes the longer the larger the cluster is, and an act wait
 few Services are read in one round trip. Where they are as the watch has shown them, the copy was true when they were
 asked for. Where they are not, and where many Services are asked for, all are listed. Where the answer takes long, all
 are listed beside it: what is known first counts.
+
+Who acts on an event at once, without a window, asks from the very moment of that event, and is answered by what the
+watch had shown then: the failure is no newer either, and such a rule has no time for a request.
 """
 
 from __future__ import annotations
