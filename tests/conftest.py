@@ -32,6 +32,8 @@ LONGEST = (
 _RANK = {TESTS / "e2e" / f"{name}.py": place for place, name in enumerate(LONGEST)}
 # It waits for a package index for minutes: begun last, `make prove` waited for this test alone.
 _RANK[TESTS / "integration" / "test_sbom.py"] = -1
+# All of it is one worker's: begun last, the other one would wait for it.
+_RANK[TESTS / "simulation" / "test_world.py"] = -1
 
 
 @pytest.hookimpl(wrapper=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Set
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -50,6 +50,10 @@ class HealthPublisher:
     def wanted(self) -> Set[str]:
         """Targets at which a look is asked for that has not come yet."""
         return self._standing.wanted
+
+    def wanted_from(self, target: str) -> datetime | None:
+        """Give the moment at which that look is to begin, or later; None: no look is asked for."""
+        return self._standing.wanted_from(target)
 
     async def say(
         self,

@@ -125,6 +125,10 @@ class Republisher(Generic[Said]):
         """Of what a look is asked for that has not come yet."""
         return self._wanted.keys
 
+    def wanted_from(self, key: str) -> datetime | None:
+        """Give the moment at which that look is to begin, or later; None: no look is asked for."""
+        return self._wanted.moment(key)
+
     async def say(
         self, key: str, fact: Said, *, changed: bool, look: ReadInterval | None = None, unbroken: bool = True,
         due: bool = False,

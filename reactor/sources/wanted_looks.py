@@ -28,6 +28,10 @@ class WantedLooks:
         first, last = self._moments.get(key, (not_before, not_before))
         self._moments[key] = min(first, not_before), max(last, not_before)
 
+    def moment(self, key: str) -> datetime | None:
+        """Give the latest moment that is asked for; None: there is none."""
+        return self._moments[key][1] if key in self._moments else None
+
     def answered(self, key: str, seen_at: datetime) -> datetime | None:
         """Give the latest moment that was asked for and is seen by this look, and forget it; None: there is none."""
         first, last = self._moments.get(key, (None, None))

@@ -24,7 +24,10 @@ from rules.rulefile.sources import Quorum
 from tests.simulation.drawn import drawn
 from tests.simulation.rulefiles import names, rule_set
 
-pytestmark = pytest.mark.timeout(900)  # they compute for minutes, with what other tests leave of the processors
+pytestmark = [
+    pytest.mark.timeout(900),  # they compute for minutes, with what other tests leave of the processors
+    pytest.mark.xdist_group("a thousand hours"),  # in two workers, half of them would be played twice
+]
 
 SEEDS = range(2)
 HOURS = 14.0

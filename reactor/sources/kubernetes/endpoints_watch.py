@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -158,13 +158,16 @@ class ServiceWatcher:
         listed, alone = None if self._doubted(name) else self.slices.proven, self._looks.seen_at(name)
         return max(listed, alone) if listed is not None and alone is not None else listed
 
-    def _wanted(self) -> Set[ServiceName] | None:
-        """The Services at which a look is needed now; None where the copy of one of them cannot be believed."""
-        made = [self.aggregator.makers(target) for target in self.publisher.wanted]
-        names = {name for makers in made for name in makers}
-        if not self.slices.connected or not all(made) or any(self._doubted(name) for name in names):
-            return None
-        return names
+    def _wanted(self) -> Mapping[ServiceName, datetime] | None:
+        """The Services at which a look is needed now, and from when on; None where the copy of one of them cannot be
+        believed."""
+        wanted: dict[ServiceName, datetime] = {}
+        for target in self.publisher.wanted:
+            makers, moment = self.aggregator.makers(target), self.publisher.wanted_from(target)
+            if not makers or moment is None:
+                return None
+            wanted |= {name: max(moment, wanted.get(name, moment)) for name in makers}
+        return None if not self.slices.connected or any(map(self._doubted, wanted)) else wanted
 
     def _shown(self, name: ServiceName) -> dict[ObjectKey, JsonObject]:
         service = self._services.get(name)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence, Set
 from datetime import datetime, timedelta
 from itertools import groupby
 
@@ -50,13 +50,14 @@ class ServiceLooks:
         clock: Clock,
         selector: str | None,
         *,
-        wanted: Callable[[], Collection[ServiceName] | None],
+        wanted: Callable[[], Mapping[ServiceName, datetime] | None],
         shown: WatchedSlices,
         had_event_at: Callable[[datetime], bool],
         list_all: LookAgain,
         seen: Callable[[], Awaitable[None]],
     ) -> None:
-        """`wanted`: gives the Services that are asked for and not seen yet; None: only a LIST of all will do.
+        """`wanted`: gives the Services that are asked for and not seen yet, and from when on; None: only a LIST of all
+        will do.
 
         `had_event_at`: tells whether the watch has shown an event of this very moment. `list_all`: asks for a LIST.
         `seen`: called when some of them have been seen.
@@ -91,10 +92,9 @@ class ServiceLooks:
                 not_before, self._not_before = self._not_before, None
                 if not_before is None:
                     continue
-                names = self._wanted()
-                if names and self._had_event_at(not_before):
-                    self._remember(names, not_before)
-                    await self._told()
+                wanted = self._wanted()
+                names = None if wanted is None else await self._not_shown(wanted)
+                if names is not None and not names:
                     continue
                 if names is None or len(names) > ALONE_MAX or (late is not None and not late.done()):
                     self._list_all(not_before)
@@ -116,13 +116,21 @@ class ServiceLooks:
         if began < not_before or self._clock.standstill.ended_at > began:
             return False
         found = [name for some in same for name in some]
-        self._remember(found, began)
+        self._remember(dict.fromkeys(found, began))
         await self._told()
         return len(found) == len(names)
 
-    def _remember(self, names: Collection[ServiceName], at: datetime) -> None:
-        young = {name: moment for name, moment in self._seen_at.items() if at - moment < KEPT}
-        self._seen_at = young | dict.fromkeys(names, at)
+    async def _not_shown(self, wanted: Mapping[ServiceName, datetime]) -> Set[ServiceName]:
+        """Answer those who asked from the moment of an event. Gives the Services that others ask for."""
+        shown = {name: moment for name, moment in wanted.items() if self._had_event_at(moment)}
+        if shown:
+            self._remember(shown)
+            await self._told()
+        return wanted.keys() - shown.keys()
+
+    def _remember(self, seen: Mapping[ServiceName, datetime]) -> None:
+        now = self._clock.now()
+        self._seen_at = {name: at for name, at in self._seen_at.items() if now - at < KEPT} | dict(seen)
 
     async def _as_shown(self, namespace: str, names: Sequence[ServiceName]) -> list[ServiceName]:
         """Give those of these that the server has as they were shown; all are of this namespace."""

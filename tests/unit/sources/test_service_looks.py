@@ -34,13 +34,13 @@ class Looking:
 
     def __init__(self, seconds: float, events: Collection[float]) -> None:
         self._clock = virtual_clock()
-        self._began = self._clock.now()
+        self._began = self._asked = self._clock.now()
         self.listed: list[tuple[float, float]] = []
         """Second of each request for a LIST of all, and from which second on it has to begin."""
         self.seen: list[tuple[float, float]] = []
         """Second at which the Service was seen, and begin of the look that saw it."""
         self._looks = ServiceLooks(
-            cast("Any", Api(seconds)), self._clock, None, wanted=lambda: {CART}, shown=lambda _: {},
+            cast("Any", Api(seconds)), self._clock, None, wanted=lambda: {CART: self._asked}, shown=lambda _: {},
             had_event_at=lambda moment: self._after(moment) in events,
             list_all=lambda not_before: self.listed.append((self._now(), self._after(not_before))), seen=self._seen,
         )  # fmt: skip
@@ -60,7 +60,8 @@ class Looking:
         running = asyncio.create_task(self._looks.run())
         for moment in asked:
             await asyncio.sleep(moment - self._now())
-            self._looks.look_again(self._clock.now())
+            self._asked = self._clock.now()
+            self._looks.look_again(self._asked)
         await asyncio.sleep(10)
         running.cancel()
         await asyncio.wait({running})
