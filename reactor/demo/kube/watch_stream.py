@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable, Iterator
+from math import inf
 from typing import TYPE_CHECKING, Any
 
 from aiohttp import web
@@ -52,6 +53,8 @@ class WatchStream:
         self._filter = parse_filter(call.resource, call.namespace, call.name, call.query)
         self._bookmarks = call.flag("allowWatchBookmarks")
         self._lines: deque[bytes] = deque()
+        self._late: deque[tuple[float, bytes]] = deque()
+        """Events that lag behind, and when each is sent: in their order, whatever the lag is by then."""
         self._wake = asyncio.Event()
         self._interrupted: WatchEffect | None = None
         self._overrun = False
@@ -64,6 +67,7 @@ class WatchStream:
     def forget(self) -> None:
         """Send nothing of what waits to be sent."""
         self._lines.clear()
+        self._late.clear()
 
     async def serve(self, request: web.BaseRequest) -> web.StreamResponse:
         """Stream events until the timeout, the client's leaving, or an interruption."""
@@ -90,11 +94,17 @@ class WatchStream:
         event = seen_through(self._filter, change)
         if event is None:
             return
-        line = self._line(*event)
+        loop, line = asyncio.get_running_loop(), self._line(*event)
+        due = loop.time() + self._cluster.watch_lag
+        self._late.append((due, line))
         if self._cluster.watch_lag:
-            asyncio.get_running_loop().call_later(self._cluster.watch_lag, self._send, line)
+            loop.call_at(due, self._send_late, due)
         else:
-            self._send(line)
+            self._send_late(inf)
+
+    def _send_late(self, until: float) -> None:
+        while self._late and self._late[0][0] <= until:
+            self._send(self._late.popleft()[1])
 
     def _send(self, line: bytes) -> None:
         if len(self._lines) >= BACKLOG_MAX:
@@ -164,7 +174,7 @@ class WatchStream:
                 return
             now = loop.time()
             if self._bookmarks and now >= min(next_bookmark, ends):
-                if not self._cluster.watch_lag:  # a bookmark is never newer than the events that were sent
+                if not self._late:  # a bookmark is never newer than the events that were sent
                     await response.write(self._bookmark())
                 next_bookmark = now + every
             if now >= ends:

@@ -349,6 +349,21 @@ async def test_what_a_watch_sends_shows_that_the_server_is_there_and_proves_noth
         await eventually(lambda: subject.proven is not None and shown is not None and subject.proven > shown)
 
 
+async def test_events_of_a_watch_that_lags_come_in_their_order_also_when_it_no_longer_does(
+    api: Kubernetes, east: EmulatedCluster
+) -> None:
+    """The emulated server let new ones overtake late ones: what these had told was found by the next LIST only."""
+    copy = Copy()
+    async with running(reflector(api, copy, idle_seconds=30)):
+        await eventually(lambda: bool(east.watches))
+        east.watch_lag = 60
+        east.create(config_map("a"))
+        east.watch_lag = 0
+        east.create(config_map("b"))
+        await copy.until(lambda: len(copy.told) == 2)
+    assert copy.told == [(ChangeType.ADDED, "a"), (ChangeType.ADDED, "b")]
+
+
 async def test_a_connection_that_died_unnoticed_is_not_believed_for_long(
     api: Kubernetes, east: EmulatedCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
