@@ -8,15 +8,18 @@ from datetime import datetime
 from enum import StrEnum
 
 from bus.messages import Mode, SetWeights
-from rules.core.group import Group
+from rules.core.group import Group, NoState
 from rules.core.reasons import Held
 from rules.engine.deadlines import window_end
 from rules.kinds.cluster_taint.state import TaintState
+from rules.kinds.notification.state import NotificationState
+from rules.kinds.quorum.state import QuorumState
 from rules.kinds.traffic.model import TrafficFailover
 from rules.kinds.traffic.route_fleet import of_object
 from rules.kinds.traffic.state import FailoverState, RouteState, TrafficState
 from rules.kinds.workload.state import WorkloadState
 from rules.kinds.zone.state import Isolation, ZoneState
+from rules.limits.state import LimiterState
 from rules.rulefile.model import Rule
 
 
@@ -158,16 +161,19 @@ def is_failed_over(group: Group, rule: Rule | None = None) -> bool:
     if group.mode is Mode.DRY_RUN:
         return False
     match group.state:
-        case TrafficState(route=RouteState(primary=primary)) if weights := standing_weights(group):
-            named = _primary(rule, group) or primary or next(iter(weights))
+        case TrafficState(route=route):
+            weights = standing_weights(group)
+            named = _primary(rule, group) or (route.primary if route is not None else None) or next(iter(weights), "")
             return not weights.get(named) and any(weights.values())
         case WorkloadState(moves=moves, left=left):
             return bool(moves or left)
         case TaintState(taints=taints):
             return bool(taints)
-        case ZoneState(isolation=isolation) if isolation is not None:
-            return bool(isolation.touched)
-    return False
+        case ZoneState(isolation=isolation):
+            return isolation is not None and bool(isolation.touched)
+        case NotificationState() | QuorumState() | LimiterState() | NoState():
+            return False
+    raise NotImplementedError(f"{type(group.state).__name__} has no case in rules/summary.py")
 
 
 def _primary(rule: Rule | None, group: Group) -> str | None:

@@ -12,16 +12,15 @@ after a failure, and what is logged of it, in `watch_failures.py`.
 `seen` says until when the server has shown that the copy is true, or that it cannot be believed now. A source dates
 what it repeats accordingly, and falls silent where nothing confirms it: silence is what makes a target Unknown. An
 event, a bookmark and the orderly end of a watch show it for the moment at which they came. `proven` is the moment at
-which the newest LIST was asked for: a watch may be seconds behind what the server has stored, so an event says nothing
-of other objects. A LIST that lacks most of what was there, or what is there when it is read alone, is doubted
-(`doubt.py`). After a standstill of this process only a new LIST is proof.
+which the newest LIST was asked for: a watch may be seconds behind what the server has stored, so an event shows what
+has changed, and proves nothing that has not. A LIST that lacks most of what was there, or what is there when it is read
+alone, is doubted (`doubt.py`). After a standstill of this process only a new LIST is proof.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections import deque
 from collections.abc import Awaitable, Callable, Mapping, Sequence, Set
 from datetime import datetime
 from math import ceil, inf
@@ -62,8 +61,6 @@ SHORTEST_SECONDS = 2 * SHORT_SECONDS
 """Least seconds for which a watch is asked for. Where a LIST is due before the end of one, it is read now: 200
 namespaces would else open as many such watches at once, which are too short to be served by a shared one."""
 GRACE_SECONDS = 5.0  # between the end of one watch and the start of the next the copy is still believed
-EVENTS_KEPT = 1000
-"""Newest events of which it is known when they came. Who acts on one asks about it within milliseconds."""
 log = logging.getLogger(__name__)
 
 OnChanges = Callable[[Sequence[ObjectChange]], Awaitable[None]]
@@ -113,12 +110,10 @@ class Reflector:
         which tells nothing of what it has lost."""
         self._list_began = NEVER  # of the newest LIST that was believed
         self._proven = NEVER
-        self._events: deque[datetime] = deque(maxlen=EVENTS_KEPT)
         self._not_before: datetime | None = None  # a look is wanted that begins at this moment or later
         self._doubt = Doubt(api.cluster, path)
         self.look = ReadInterval(clock.now(), clock.now())
-        """Newest moment at which the server showed that the copy was true; of what is told by `on_changes`, the look
-        that found it."""
+        """Newest moment at which the server showed that the copy was true."""
         self.synced = asyncio.Event()
         """Set for good after the first whole list has been told."""
 
@@ -141,9 +136,11 @@ class Reflector:
         """Time up to which a LIST has proven the copy; None where `seen` is."""
         return self._proven if self.seen is not None else None
 
-    def had_event_at(self, moment: datetime) -> bool:
-        """Tell whether an event came at exactly this moment, a short while ago."""
-        return moment in self._events
+    @property
+    def change(self) -> ReadInterval:
+        """Look that found what is told by `on_changes`. That of an event begins with the newest LIST: an event shows
+        what has changed, and may be too late to prove what has not."""
+        return self.look._replace(began=self._proven)
 
     def seen_of(self, key: ObjectKey) -> datetime | None:
         """The same of one object; None as well where a LIST that is not believed lacks it."""
@@ -293,8 +290,6 @@ class Reflector:
                     kind, found = parsed_event(self._where, line)
                     self._copy.must_be_newer(found)
                     self._shown()
-                    if kind != "BOOKMARK":
-                        self._events.append(self.look.began)
                     self._telling = True
                     await self._event(kind, found)
                     self._telling = False

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from reactor.rulefiles.unlisted import refuse_rule, refuse_source
 from reactor.runtime.errors import SettingsError
 from reactor.runtime.textfiles import text_of
 from rules.kinds.cluster_taint.model import ClusterTaint
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from reactor.settings.model import Settings
 
 log = logging.getLogger(__name__)
+_HERE = "reactor/rulefiles/snapshot.py"
 
 
 def find_rule_files(patterns: Iterable[str], *, tests: bool = True) -> list[Path]:
@@ -163,14 +165,18 @@ class _Ask(NamedTuple):
 
 def _asked_by_rule(rule: Rule, settings: Settings) -> Iterator[_Ask]:
     """Clusters of a WorkloadFailover are none of it: more may be placed on than we reach, and the executor warns."""
-    if isinstance(rule, TrafficFailover) and rule.route.in_cluster:
-        yield _Ask("route.cluster", rule.route.cluster)
-    elif isinstance(rule, TrafficFailover):
-        yield _Ask("route.name", rule.route.name or "", "loadBalancers")
-    if isinstance(rule, ZoneIsolation):
-        yield from _asked_by_zones(rule)
-    if isinstance(rule, WorkloadFailover | ClusterTaint) and rule.carrier == "Karmada":
-        yield _Ask("carrier Karmada, the settings' karmada.cluster", settings.karmada.cluster)
+    match rule:
+        case TrafficFailover() if rule.route.in_cluster:
+            yield _Ask("route.cluster", rule.route.cluster)
+        case TrafficFailover():
+            yield _Ask("route.name", rule.route.name or "", "loadBalancers")
+        case ZoneIsolation():
+            yield from _asked_by_zones(rule)
+        case WorkloadFailover() | ClusterTaint():
+            if rule.carrier == "Karmada":
+                yield _Ask("carrier Karmada, the settings' karmada.cluster", settings.karmada.cluster)
+        case _:
+            refuse_rule(rule, _HERE)
     for name in rule.notify:
         yield _Ask("notify", name, "notifiers")
 
@@ -188,12 +194,17 @@ def _asked_by_zones(rule: ZoneIsolation) -> Iterator[_Ask]:
 
 
 def _asked_by_source(source: LoadedSource) -> Iterator[_Ask]:
-    if isinstance(source, ClusterProbe | EndpointsWatch | LeaseWatch | NodeWatch | WorkloadWatch):
-        yield _Ask("cluster", source.cluster)
-    if isinstance(source, PrometheusQuery):
-        yield _Ask("prometheus", source.prometheus, "prometheus")
-    if isinstance(source, AlertmanagerWebhook) and source.confirm is not None:
-        yield _Ask("confirm.prometheus", source.confirm.prometheus, "prometheus")
+    match source:
+        case ClusterProbe() | EndpointsWatch() | LeaseWatch() | NodeWatch() | WorkloadWatch():
+            yield _Ask("cluster", source.cluster)
+        case PrometheusQuery():
+            yield _Ask("prometheus", source.prometheus, "prometheus")
+        case AlertmanagerWebhook():
+            yield from (
+                [] if source.confirm is None else [_Ask("confirm.prometheus", source.confirm.prometheus, "prometheus")]
+            )
+        case _:
+            refuse_source(source, _HERE, "cluster", "prometheus")
 
 
 def _says(where: str, key: str, name: str, section: str, known: Iterable[str]) -> str:

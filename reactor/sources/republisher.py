@@ -146,7 +146,7 @@ class Republisher(Generic[Said]):
             entry.since = entry.seen_at = look.ended
             entry.due_at, entry.known_until, entry.proven_until = 0, LONG_AGO, LONG_AGO
         if due:
-            entry.due_at = 0
+            entry.due_at, entry.known_until = 0, max(entry.known_until, look.ended)
         entry.fact, entry.seen_at, entry.once = fact, max(entry.seen_at, look.began), False
         if self._wanted.answered(key, entry.seen_at) is not None:
             entry.due_at = 0

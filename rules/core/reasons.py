@@ -179,3 +179,8 @@ SENTENCES: dict[Because | Held, str] = {
 def sentence(reason: str) -> str:
     """Give the sentence of a reason's word; empty where it is none of ours."""
     return next((text for known, text in SENTENCES.items() if known == reason), "")
+
+
+REFUSALS = frozenset({"Forbidden", "RouteNotFound", "Conflict", "Invalid"})
+"""Reasons of the outcome of an action that a server, or a proxy before it, has refused: answers 401 and 403, 404, 409,
+and the others of 4xx that are no sign of load."""

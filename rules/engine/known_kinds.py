@@ -61,5 +61,5 @@ def is_of(rule: Rule, group: Group) -> bool:
 
 
 def implied(rules: Sequence[Rule], guards: Sequence[FileGuard], sources: Sequence[Source]) -> list[Rule]:
-    """Give the rules of internal kinds that these rules, guards and sources need, to be routed like all others."""
+    """Give the rules of internal kinds that these rules, guards and sources need, to be indexed like all others."""
     return [rule for kind in kinds().values() for rule in kind.implied(rules, guards, sources)]

@@ -9,6 +9,7 @@ from typing import TypeGuard
 from bus.messages import AcquireReply, Approve, Fact, Health, Notify, Observation, Outcome, Pause, Reject, Resume
 from rules.core.group import Group, Member, Signal
 from rules.core.reader import ALWAYS, Reader
+from rules.core.reasons import REFUSALS
 from rules.core.values import replace
 from rules.engine.debounce import heard
 from rules.engine.known_kinds import kind_of
@@ -28,8 +29,6 @@ TRIES_ALIKE = 68
 """Number of refusals that are followed by the same delay: about four minutes. After that the delay doubles each time:
 each try costs the server up to three requests."""
 _AWAY = "ApiUnavailable"
-_REFUSED = frozenset({"Forbidden", "RouteNotFound", "Conflict", "Invalid"})
-"""Answers 401 and 403, 404, 409, and the others of 4xx that are no sign of load."""
 WAITED = "Waited"
 NON_FAILURES = {"InProgress": RETRY_FIRST, "Maintained": timedelta(minutes=1), WAITED: timedelta(seconds=1)}
 """Reasons of an action that is not done and has not failed, and how soon the same one is asked for again.
@@ -144,7 +143,7 @@ def _retry_after(fact: Outcome, tries: int) -> timedelta:
     """Delay before the next try after the `tries`-th failure of the current action."""
     if fact.reason == _AWAY:
         return RETRY_AWAY
-    if fact.reason not in _REFUSED:
+    if fact.reason not in REFUSALS:
         return min(RETRY_FIRST * (1 << min(tries - 1, 10)), RETRY_MAX)
     if tries <= TRIES_ALIKE:
         return RETRY_REFUSED

@@ -135,6 +135,13 @@ def test_every_link_within_the_repository_leads_somewhere(page: Path) -> None:
             assert anchor in anchors(target), f"{shown(page)}: {to}: no such heading"
 
 
+def test_the_way_from_an_observation_to_a_patch_is_at_most_25_files() -> None:
+    text = (DOCS / "architecture.md").read_text("utf-8")
+    rows = re.findall(r"^\| (\d+) \| \[[\w/.]+\.py\]\(\.\./[\w/.]+\.py\) \|", text, re.MULTILINE)
+    assert [int(number) for number in rows] == list(range(1, len(rows) + 1))
+    assert 20 <= len(rows) <= 25
+
+
 def test_every_page_can_be_reached_from_the_readme() -> None:
     reached, waiting = set[Path](), [ROOT / "README.md"]
     while waiting:

@@ -35,6 +35,7 @@ from rules.rulefile.file_kind import FileKind
 from rules.rulefile.guards import Guards
 from rules.rulefile.model import Rule
 from rules.rulefile.sources import LoadedSource, Source
+from rules.summary import is_failed_over
 
 ROOT = Path(rules.__file__).parent
 
@@ -260,8 +261,14 @@ def test_the_engine_names_no_kind() -> None:
     """A kind's name in the engine is a place that the next kind will miss."""
     names = [re.escape(model.__name__) for model in KINDS]
     things = "traffic|workload|zone|taint|quorum|weight|route"
-    words = re.compile(rf"rules\.kinds|\b({'|'.join(names)})\b|(?i:\b\w*({things})s?\b)")
+    words = re.compile(rf"rules\.kinds|\b({'|'.join(names)})\b|(?i:\b\w*({things})\w*)")
     assert lines_with(words, "engine") == []
+
+
+@pytest.mark.parametrize("kind", KINDS.values(), ids=lambda kind: kind.model.__name__)
+def test_every_kind_says_when_its_groups_are_failed_over(kind: RuleKind[Any, Any]) -> None:
+    """Status, metrics and the watch screen would show a new kind's groups as never moved."""
+    assert not is_failed_over(Group("rule", "object", kind.state()))
 
 
 def test_no_guard_names_a_kind() -> None:

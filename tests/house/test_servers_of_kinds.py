@@ -1,7 +1,7 @@
 """Servers of kinds: after adding a kind that names a server, the places that must say what it needs of that server.
 
-By the examples of docs/examples/keys, which have every kind: `reactor rbac` prints the permissions that they need, and
-`reactor check --against` asks the servers that they name.
+By the examples of docs/examples/keys, which have every kind: `reactor rbac` prints the permissions that they need,
+`reactor check --against` asks the servers that they name, and a process looks these names up in its settings.
 """
 
 from __future__ import annotations
@@ -13,12 +13,13 @@ from typing import Any, Literal, get_args
 import pytest
 import yaml
 
+from reactor.rulefiles import snapshot
 from reactor.settings.model import Settings
 from reactor.workbench.livecheck.server_questions import jobs
 from reactor.workbench.rights.collected import rights
 from rules import loader
 from rules.catalog import MODELS
-from rules.loader import LoadedParts
+from rules.loader import LoadedParts, RuleSet
 from rules.rulefile.model import Rule
 from rules.rulefile.sources import LoadedSource, Source
 from rules.rulefile.yaml import Document
@@ -79,11 +80,17 @@ def questions(of: LoadedParts) -> object:
     return list(jobs(of, ["east"], [], {}))
 
 
+def names(of: LoadedParts) -> object:
+    rules = RuleSet(tuple(one for one, _, _ in of.rules), tuple(one for one, _, _ in of.sources))
+    return list(snapshot._unknown(rules, Settings()))
+
+
 PLACES = {
     "reactor/workbench/rights/collected.py": permissions,
     "reactor/workbench/livecheck/server_questions.py": questions,
+    "reactor/rulefiles/snapshot.py": names,
 }
-place = pytest.mark.parametrize(("path", "asked"), PLACES.items(), ids=["rbac", "check"])
+place = pytest.mark.parametrize(("path", "asked"), PLACES.items(), ids=["rbac", "check", "settings"])
 
 
 def test_every_kind_has_an_example() -> None:
@@ -93,7 +100,7 @@ def test_every_kind_has_an_example() -> None:
     assert not missing, "\n".join(missing)
 
 
-@pytest.mark.parametrize("asked", PLACES.values(), ids=["rbac", "check"])
+@pytest.mark.parametrize("asked", PLACES.values(), ids=["rbac", "check", "settings"])
 def test_every_kind_that_names_a_server_says_what_it_needs_there(asked: Asked) -> None:
     forgotten = set[str]()
     for one in [*(alone(sources=[it]) for it in parts().sources), *(alone(rules=[it]) for it in parts().rules)]:

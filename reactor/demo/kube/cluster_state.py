@@ -59,6 +59,8 @@ class EmulatedState(ABC):
         self.watches: set[OpenWatch] = set()
         self.watch_lag = 0.0
         """Seconds that each event of a watch takes to be sent."""
+        self.late_changes: dict[int, float] = {}
+        """Moments, on the event loop's clock, at which the changes of these versions are sent."""
         self.events_flow = asyncio.Event()
         """Cleared: watches stay open and send nothing, bookmarks neither; set again, they send all that has come."""
         self.events_flow.set()

@@ -94,13 +94,17 @@ class WatchStream:
         event = seen_through(self._filter, change)
         if event is None:
             return
-        loop, line = asyncio.get_running_loop(), self._line(*event)
-        due = loop.time() + self._cluster.watch_lag
-        self._late.append((due, line))
-        if self._cluster.watch_lag:
-            loop.call_at(due, self._send_late, due)
+        line, lag = self._line(*event), self._cluster.watch_lag
+        if lag:
+            due = asyncio.get_running_loop().time() + lag
+            self._send_at(self._cluster.late_changes.setdefault(change.version, due), line)
         else:
+            self._late.append((0.0, line))
             self._send_late(inf)
+
+    def _send_at(self, due: float, line: bytes) -> None:
+        self._late.append((due, line))
+        asyncio.get_running_loop().call_at(due, self._send_late, due)
 
     def _send_late(self, until: float) -> None:
         while self._late and self._late[0][0] <= until:
@@ -137,8 +141,13 @@ class WatchStream:
             self._interrupted = EndWatch()
             return
         for change in changes:
-            if event := seen_through(self._filter, change):
+            if (event := seen_through(self._filter, change)) is None:
+                continue
+            due = self._cluster.late_changes.get(change.version) if self._cluster.watch_lag else None
+            if due is None and not self._late:
                 yield self._line(*event)
+            else:  # late for each watch, also for one that began meanwhile
+                self._send_at(due or self._late[-1][0], self._line(*event))
 
     def _line(self, kind: str, revision: Revision) -> bytes:
         return b'{"type":"' + kind.encode() + b'","object":' + self._encoder(revision) + b"}\n"

@@ -18,13 +18,13 @@ Service makes any more, as a label has changed, is Unknown, said once.
 from __future__ import annotations
 
 import asyncio
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from datetime import datetime
 
 from bus.messages import Health
-from reactor.clients.changes import ChangeType, ObjectChange, ObjectKey, ReadInterval, key_of, state_of_objects
+from reactor.clients.changes import ChangeType, ObjectChange, ObjectKey, key_of, state_of_objects
 from reactor.clients.kubernetes_port import JsonObject
 from reactor.clients.reflector import Reflector
 from reactor.clients.watching import WatchApi
@@ -45,6 +45,8 @@ from rules.rulefile.sources import EndpointsWatch
 
 GONE_SECONDS = 3600.0
 """A Service that is deleted is Unhealthy for so long, then forgotten: names come and go without end."""
+FAILURES_KEPT = 1000
+"""Newest failures of which it is known when they were found. Who acts on one asks about it within milliseconds."""
 
 
 async def run(source: EndpointsWatch, world: SourceContext) -> None:
@@ -65,7 +67,6 @@ class _Service:
     object: JsonObject | None = None
     labels: dict[str, str] = field(default_factory=dict)
     gone_at: float | None = None
-    shown_at: datetime | None = None  # when the watch last showed one of its slices, or a LIST another state of them
 
     def look(self) -> None:
         """Take its labels: the Service's own, else those of its first slice; of one that is gone the last ones."""
@@ -94,9 +95,12 @@ class ServiceWatcher:
         )  # fmt: skip
         self._looks = ServiceLooks(
             api, world.clock, source.selector, wanted=self._wanted, shown=self._shown,
-            had_event_at=self.slices.had_event_at, list_all=self.slices.look_again, seen=self.aggregator.speak,
+            failed_at=lambda moment: moment in self._failures, list_all=self.slices.look_again,
+            seen=self.aggregator.speak,
         )  # fmt: skip
         self._requests = world.requests
+        self._failures: deque[datetime] = deque(maxlen=FAILURES_KEPT)
+        """Moments at which a Service was found Unhealthy."""
         self._begun = False
         self._unsaid: set[ServiceName] = set()
 
@@ -120,7 +124,6 @@ class ServiceWatcher:
                 broken.add(name)
             service = self._services[name]
             service.labels = service.labels or labels_of(found)
-            service.shown_at = self.slices.look.began
             if kind is ChangeType.DELETED:
                 service.slices.pop(key.name, None)
             else:
@@ -185,7 +188,7 @@ class ServiceWatcher:
 
     async def _say(self, names: set[ServiceName], moment: datetime, broken: Set[ServiceName] = frozenset()) -> None:
         """Say how these are. `moment`: when what is new was found, of a Service or of its slices."""
-        listed = self.slices.proven or moment
+        look = self.slices.change._replace(ended=moment)
         for name in sorted(names):
             service = self._services[name]
             service.look()
@@ -199,10 +202,11 @@ class ServiceWatcher:
                 "service": name.name,
             }
             status = Health.HEALTHY if count.ready >= self._source.min_ready else Health.UNHEALTHY
+            if status is Health.UNHEALTHY:
+                self._failures.append(moment)
             detail = self._detail(count, exists=exists)
             self.aggregator.note(
-                name, status, labels=labels, look=ReadInterval(min(service.shown_at or listed, moment), moment),
-                detail=detail, gone=not exists,
+                name, status, labels=labels, look=look, detail=detail, gone=not exists,
                 version=state_of_objects(service.slices.values()), unbroken=name not in broken,
                 healthy_percent=100 * count.ready / count.total if count.total else 0,
             )  # fmt: skip

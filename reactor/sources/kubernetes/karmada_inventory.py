@@ -168,7 +168,7 @@ class KarmadaInventory:
             last = self.ready.say_once(ready.target, ready.model_copy(update=gone))
             return [self.clusters.say_once(cluster.about, cluster), last]
         ready = _with_source(ready, found)
-        health = _say_health(self.ready, ready, self._cluster_watch.look, unbroken=unbroken)
+        health = _say_health(self.ready, ready, self._cluster_watch.change, unbroken=unbroken)
         return [_say(self.clusters, cluster.about, cluster), health]
 
     async def _bindings_changed(self, plural: str, changes: Sequence[ObjectChange]) -> None:
@@ -184,7 +184,7 @@ class KarmadaInventory:
             self._bindings[plural, *key] = change.object
         else:
             self._bindings.pop((plural, *key), None)
-        look = self._binding_watches[plural].look
+        look = self._binding_watches[plural].change
         return self._of_binding(change.object, look, exists=exists, unbroken=change.unbroken)
 
     def _of_binding(
@@ -233,12 +233,9 @@ class KarmadaInventory:
             elif self._policies.pop(policy, None) is not None:
                 touched.add(policy)
         governed = [(plural, one) for (plural, *_), one in self._bindings.items() if policy_of(one) in touched]
-        await gather([saying for plural, one in governed for saying in self._of_binding(one, self._listed(plural))])
-
-    def _listed(self, plural: str) -> ReadInterval:
-        """Give the look that proves how a binding is of which nothing was heard."""
-        watch = self._binding_watches[plural]
-        return watch.look._replace(began=watch.proven or watch.look.began)
+        await gather([
+            saying for plural, one in governed for saying in self._of_binding(one, self._binding_watches[plural].change)
+        ])  # fmt: skip
 
 
 def _paths(policy: JsonObject | None) -> Iterator[str]:

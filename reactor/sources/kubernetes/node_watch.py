@@ -112,12 +112,9 @@ class NodeWatcher:
             group.create_task(self._look())
 
     async def _nodes_changed(self, changes: Sequence[ObjectChange]) -> None:
-        touched: set[str] = set()
         broken: set[str] = set()
         for kind, found, unbroken in changes:
             node = node_of(found, self._source.zone_label)
-            before = self._nodes.get(node.name, node)
-            touched |= {before.zone, node.zone}
             if not unbroken:
                 broken.add(node.zone)
             if kind is ChangeType.DELETED:
@@ -126,22 +123,20 @@ class NodeWatcher:
             else:
                 self._nodes[node.name] = node
                 self._note(node, unbroken=unbroken)
-        known = self._zones.keys()
-        self._zones = tally(self._nodes.values())
-        zones = sorted(touched & (known | self._zones.keys()))
+        before, self._zones = self._zones, tally(self._nodes.values())
+        zones = sorted(before.keys() | self._zones.keys())
         await gather([
             self.aggregator.speak(),
             *(self._say_zone(zone, unbroken=zone not in broken) for zone in zones),
             self._say_inventory(),
         ])  # fmt: skip
-        await self.publisher.answer(self._zone_proven)
 
     def _note(self, node: Node, *, unbroken: bool) -> None:
         labels = {"cluster": self._source.cluster, "node": node.name}
         if node.zone:
             labels["zone"] = node.zone
         self.aggregator.note(
-            node.name, node.verdict.status, labels=labels, look=self.nodes.look, detail=node.verdict.detail,
+            node.name, node.verdict.status, labels=labels, look=self.nodes.change, detail=node.verdict.detail,
             version=node.version, unbroken=unbroken,
         )  # fmt: skip
 
@@ -170,11 +165,10 @@ class NodeWatcher:
         if zone not in self._zones:
             await self.publisher.say_once(target, Health.UNKNOWN, labels=labels, detail="no node of it is left")
             return
-        verdict, look = zone_verdict(self._zones[zone]), self.nodes.look
-        look = look._replace(began=self.nodes.proven or look.began)  # an event shows one node of several
+        verdict = zone_verdict(self._zones[zone])
         versions = [node.version for node in self._nodes.values() if node.zone == zone and node.counts]
         await self.publisher.say(
-            target, verdict.status, labels=labels, detail=verdict.detail, look=look,
+            target, verdict.status, labels=labels, detail=verdict.detail, look=self.nodes.change,
             version=digest(versions), unbroken=unbroken,
         )  # fmt: skip
 

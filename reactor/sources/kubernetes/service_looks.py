@@ -5,8 +5,8 @@ few Services are read in one round trip. Where they are as the watch has shown t
 asked for. Where they are not, and where many Services are asked for, all are listed. Where the answer takes long, all
 are listed beside it: what is known first counts.
 
-Who acts on an event at once, without a window, asks from the very moment of that event, and is answered by what the
-watch had shown then: the failure is no newer either, and such a rule has no time for a request.
+Who acts on a failure at once, without a window, asks from the very moment at which it was found, and is answered by
+what the watch had shown then: the failure is no newer either, and such a rule has no time for a request.
 """
 
 from __future__ import annotations
@@ -52,20 +52,20 @@ class ServiceLooks:
         *,
         wanted: Callable[[], Mapping[ServiceName, datetime] | None],
         shown: WatchedSlices,
-        had_event_at: Callable[[datetime], bool],
+        failed_at: Callable[[datetime], bool],
         list_all: LookAgain,
         seen: Callable[[], Awaitable[None]],
     ) -> None:
         """`wanted`: gives the Services that are asked for and not seen yet, and from when on; None: only a LIST of all
         will do.
 
-        `had_event_at`: tells whether the watch has shown an event of this very moment. `list_all`: asks for a LIST.
+        `failed_at`: tells whether a Service was found Unhealthy at this very moment. `list_all`: asks for a LIST.
         `seen`: called when some of them have been seen.
         """
         self._api = api
         self._clock = clock
         self._selector = selector
-        self._wanted, self._shown, self._had_event_at = wanted, shown, had_event_at
+        self._wanted, self._shown, self._failed_at = wanted, shown, failed_at
         self._list_all, self._told = list_all, seen
         self._seen_at: dict[ServiceName, datetime] = {}
         self._not_before: datetime | None = None
@@ -73,7 +73,7 @@ class ServiceLooks:
 
     def seen_at(self, name: ServiceName) -> datetime | None:
         """Begin of the newest look at this Service alone that found it as the watch had shown it, or moment of the
-        event from which on it was asked for; None: there was neither."""
+        failure from which on it was asked for; None: there was neither."""
         return self._seen_at.get(name)
 
     def look_again(self, not_before: datetime) -> None:
@@ -121,8 +121,8 @@ class ServiceLooks:
         return len(found) == len(names)
 
     async def _not_shown(self, wanted: Mapping[ServiceName, datetime]) -> Set[ServiceName]:
-        """Answer those who asked from the moment of an event. Gives the Services that others ask for."""
-        shown = {name: moment for name, moment in wanted.items() if self._had_event_at(moment)}
+        """Answer those who asked from the moment of a failure. Gives the Services that others ask for."""
+        shown = {name: moment for name, moment in wanted.items() if self._failed_at(moment)}
         if shown:
             self._remember(shown)
             await self._told()

@@ -187,7 +187,7 @@ class WorkloadWatcher:
             self._opinions.publisher.complain("NoVerdict")
         labels = self._labels(key, found)
         self._opinions.aggregator.note(
-            (self._kind, key), verdict.status, labels=labels, look=self.objects.look, detail=verdict.detail,
+            (self._kind, key), verdict.status, labels=labels, look=self.objects.change, detail=verdict.detail,
             version=state_of_objects([found]), unbroken=unbroken,
         )  # fmt: skip
 

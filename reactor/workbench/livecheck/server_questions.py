@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 
 from bus.messages import Mode
+from reactor.rulefiles.unlisted import refuse_rule, refuse_source
 from reactor.workbench.livecheck import live_routes, live_series, live_watches, live_workloads, live_zones
 from reactor.workbench.livecheck.live import ClusterJob, Job, PrometheusJob, Site
 from reactor.workbench.livecheck.live_workloads import Sought
-from reactor.workbench.rights.unlisted import refuse_rule, refuse_source
 from rules.core.errors import Problem
 from rules.kinds.cluster_taint.model import ClusterTaint
 from rules.kinds.traffic.model import TrafficFailover

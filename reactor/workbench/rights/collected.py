@@ -6,11 +6,11 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from bus.messages import Mode
+from reactor.rulefiles.unlisted import refuse_rule, refuse_source
 from reactor.settings.model import Settings
 from reactor.sources.kubernetes.workload_kinds import BUILT_IN
 from reactor.workbench.rights import needed
 from reactor.workbench.rights.grant import LOOKS, Grant, Needs
-from reactor.workbench.rights.unlisted import refuse_rule, refuse_source
 from rules.kinds.cluster_taint.model import ClusterTaint
 from rules.kinds.traffic.model import TrafficFailover
 from rules.kinds.workload.copy_needs import clusters_of

@@ -6,7 +6,7 @@ import asyncio
 import json
 from collections.abc import Mapping
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, cast
 
 import pytest
@@ -137,6 +137,39 @@ async def test_an_event_that_comes_late_answers_for_no_other_service(
         assert (await heard.status(CHECKOUT, Health.UNHEALTHY)).observed_at > moment
         await ask(bus, "readiness", moment, CART)
         assert (await answer(heard, CART, moment)).status is Health.HEALTHY
+
+
+async def test_who_asks_from_the_moment_of_a_recovery_is_answered_by_the_server(
+    asked_world: SourceContext, heard: Heard, east: EmulatedCluster, running: Running, bus: MemoryBus
+) -> None:
+    """A rule with a window that has waited for a secondary: its primary may have recovered, unknown to a late watch."""
+    east.create(slice_("a", False))
+    east.create(slice_("b", False, service="cart"))
+    async with running(endpoints_watch.run(endpoints(), asked_world)):
+        await heard.status(CART, Health.UNHEALTHY)
+        await heard.status(CHECKOUT, Health.UNHEALTHY)
+        await _watched(east, 2)
+        east.watch_lag = 0.2
+        east.patch("endpointslices", "a", {"endpoints": [{"addresses": ["10.0.0.1"]}]}, "shop")
+        east.watch_lag = 60
+        east.patch("endpointslices", "b", {"endpoints": [{"addresses": ["10.0.0.2"]}]}, "shop")
+        moment = (await heard.status(CHECKOUT, Health.HEALTHY)).observed_at
+        await ask(bus, "readiness", moment, CART)
+        assert (await answer(heard, CART, moment)).status is Health.HEALTHY
+
+
+async def test_an_event_that_changes_no_health_does_not_prove_it(
+    asked_world: SourceContext, heard: Heard, east: EmulatedCluster, running: Running, bus: MemoryBus
+) -> None:
+    east.create(slice_("a", False))
+    async with running(endpoints_watch.run(endpoints(refresh_seconds=1), asked_world)):
+        bad = await heard.status(CHECKOUT, Health.UNHEALTHY)
+        await _watched(east, 2)
+        east.patch("endpointslices", "a", {"metadata": {"annotations": {"seen": "late"}}}, "shop")
+        await heard.until(lambda: heard.observations[-1].version != bad.version)
+    said = heard.observations[-1]
+    assert said.valid_seconds is not None
+    assert said.observed_at + timedelta(seconds=said.valid_seconds) == bad.observed_at
 
 
 async def test_a_quiet_watch_answers_all_requests_of_a_moment_by_one_list(
@@ -355,6 +388,26 @@ async def test_an_event_that_comes_late_answers_for_no_other_zone(
         assert (await heard.status("zone/east/z1", Health.UNHEALTHY)).observed_at > moment
         await ask(bus, "nodes", moment, "zone/east/z2")
         assert (await answer(heard, "zone/east/z2", moment)).status is Health.HEALTHY
+
+
+async def test_a_zone_that_changed_while_a_list_was_doubted_is_told_after_the_next_one(
+    asked_world: SourceContext, heard: Heard, east: EmulatedCluster, running: Running, bus: MemoryBus, lists: Lists
+) -> None:
+    for name in ("n1", "n2"):
+        east.create(node(name, ready="False"))
+    source = NodeWatch(name="nodes", kind="NodeWatch", cluster="east")
+    async with running(node_watch.run(source, asked_world)):
+        await heard.status("zone/east/z1", Health.UNHEALTHY)
+        lists.empty = True
+        async with asyncio.timeout(60):
+            while not any(one.doubted for one in heard.observations):
+                await ask(bus, "nodes", asked_world.clock.now(), "node/east/n2")
+                await asyncio.sleep(0.1)
+        east.set_condition("nodes", "n1", kind="Ready", status="True")
+        await heard.status("node/east/n1", Health.HEALTHY)
+        lists.empty = False
+        await ask(bus, "nodes", asked_world.clock.now(), "node/east/n2")
+        await heard.status("zone/east/z1", Health.HEALTHY)
 
 
 async def test_workloads_are_confirmed(

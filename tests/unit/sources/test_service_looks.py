@@ -29,10 +29,10 @@ class Api:
 
 
 class Looking:
-    """One source's single looks, asked for the same Service at each of the moments that `run` is given. `events`:
-    seconds at which the watch has shown an event. `run` gives what came."""
+    """One source's single looks, asked for the same Service at each of the moments that `run` is given. `failures`:
+    seconds at which a Service was found Unhealthy. `run` gives what came."""
 
-    def __init__(self, seconds: float, events: Collection[float]) -> None:
+    def __init__(self, seconds: float, failures: Collection[float]) -> None:
         self._clock = virtual_clock()
         self._began = self._asked = self._clock.now()
         self.listed: list[tuple[float, float]] = []
@@ -41,7 +41,7 @@ class Looking:
         """Second at which the Service was seen, and begin of the look that saw it."""
         self._looks = ServiceLooks(
             cast("Any", Api(seconds)), self._clock, None, wanted=lambda: {CART: self._asked}, shown=lambda _: {},
-            had_event_at=lambda moment: self._after(moment) in events,
+            failed_at=lambda moment: self._after(moment) in failures,
             list_all=lambda not_before: self.listed.append((self._now(), self._after(not_before))), seen=self._seen,
         )  # fmt: skip
 
@@ -68,8 +68,8 @@ class Looking:
         return self
 
 
-async def _looking(seconds: float, *asked: float, events: Collection[float] = ()) -> Looking:
-    return await Looking(seconds, events).run(*asked)
+async def _looking(seconds: float, *asked: float, failures: Collection[float] = ()) -> Looking:
+    return await Looking(seconds, failures).run(*asked)
 
 
 def test_a_quick_answer_needs_no_list() -> None:
@@ -78,8 +78,8 @@ def test_a_quick_answer_needs_no_list() -> None:
     assert looking.listed == []
 
 
-def test_only_who_asks_from_the_moment_of_an_event_is_answered_at_once() -> None:
-    looking = on_virtual_time(_looking(0.5, 2, 4, events=(2, 3)))
+def test_only_who_asks_from_the_moment_of_a_failure_is_answered_at_once() -> None:
+    looking = on_virtual_time(_looking(0.5, 2, 4, failures=(2, 3)))
     assert looking.seen == [(2, 2), (4.5, 4)]
     assert looking.listed == []
 

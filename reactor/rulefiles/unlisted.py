@@ -1,5 +1,5 @@
-"""Kinds of sources and rules that a list of the workbench lacks. Silence about one would be noticed late: by a role
-that was not given its permissions, or a server that was not asked."""
+"""Kinds of sources and rules that a list of what kinds need lacks. Silence about one would be noticed late: by a role
+that was not given its permissions, a server that was not asked, or a name that the settings do not have."""
 
 from __future__ import annotations
 
