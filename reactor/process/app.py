@@ -173,8 +173,8 @@ class App:
         self._run("garbage", ShortPauses().run)
         self._run("presence", presence.run)
         self._run("bus probe", self._watch.run)
-        self._run("bus upkeep", repair.run)
-        self._run("leftovers", LeaseCollector(bus).run)
+        self._run("bus reconciler", repair.run)
+        self._run("lease collector", LeaseCollector(bus).run)
         self._run("rule files", watch)
         if "receiver" in self.roles:
             self._webhooks.bus = bus

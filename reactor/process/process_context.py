@@ -32,7 +32,7 @@ class ProcessContext:
     clusters: Clusters
     prometheus: Mapping[str, Prometheus]
     http: aiohttp.ClientSession
-    upkeep: BusReconciler
+    reconciler: BusReconciler
     loops: Loops
     """State of the role loops, for /readyz."""
     signer: Signer | None = None

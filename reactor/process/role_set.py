@@ -209,7 +209,7 @@ class RoleSet:
         probing = await self._stack.enter_async_context(probing_session())
         world = SourceContext(
             context.clock, tell, context.clusters, context.prometheus, probing,
-            requests=requests.hear, on_facts_lost=context.upkeep.watch,
+            requests=requests.hear, on_facts_lost=context.reconciler.watch,
             load_balancers=self._balancers, described=context.settings.clusters,
             route_kinds=context.settings.described_route_kinds,
             health_scripts=frozenset(context.settings.health_scripts),

@@ -21,11 +21,19 @@ from rules.rehearsal.simulation import Emitted, Simulator, assumed_routes
 from rules.rehearsal.simulation import at as at_
 from rules.rehearsal.simulation import second as second_
 from rules.rehearsal.world.checkers.promise_finding import Promise
-from rules.rehearsal.world.dice import SeededRandom
-from rules.rehearsal.world.eyes import Eyes, FreshLook
-from rules.rehearsal.world.hands import FaultyExecutor, ForeignWrite, Resync, Try, Vanish, WorldChange, WorldEvent
+from rules.rehearsal.world.faulty_executor import (
+    FaultyExecutor,
+    ForeignWrite,
+    Resync,
+    Try,
+    Vanish,
+    WorldChange,
+    WorldEvent,
+)
 from rules.rehearsal.world.promises import Broken, Checker
 from rules.rehearsal.world.rehearsal import TimedAction, rehearsed
+from rules.rehearsal.world.seeded_random import SeededRandom
+from rules.rehearsal.world.source_views import FreshLook, SourceViews
 from rules.rehearsal.world.truth import Truth
 from rules.rehearsal.world.world import world
 from rules.rehearsal.world.world_topology import cast, enforced
@@ -88,8 +96,8 @@ def play_world(rules: RuleSet, seed: int, hours: float) -> WorldResult:
     who, until = cast(acting), hours * 3600
     made = world(who, seed, until)
     hands = FaultyExecutor(who, SeededRandom(seed, "hands"))
-    truth = Truth(made.eyes.lines(), hands.starts)
-    return _Run(acting, made.events, until, truth, hands, made.eyes).played()
+    truth = Truth(made.views.lines(), hands.starts)
+    return _Run(acting, made.events, until, truth, hands, made.views).played()
 
 
 def play_history(rules: RuleSet, history: Sequence[Heard], until: float, truth: Truth | None = None) -> WorldResult:
@@ -105,9 +113,9 @@ class _Run:
 
     def __init__(
         self, rules: RuleSet, events: Sequence[WorldEvent], until: float, truth: Truth,
-        hands: FaultyExecutor | None = None, eyes: Eyes | None = None,
+        hands: FaultyExecutor | None = None, views: SourceViews | None = None,
     ) -> None:  # fmt: skip
-        self._rules, self._until, self._truth, self._hands, self._eyes = rules, until, truth, hands, eyes
+        self._rules, self._until, self._truth, self._hands, self._views = rules, until, truth, hands, views
         self._witness = Checker(Routing.of(rules), truth)
         self._group_store = WitnessedGroupStore(self._witness, hands, self._ask)
         self._player = Simulator(self._group_store, outcomes=False)
@@ -125,7 +133,7 @@ class _Run:
         heapq.heappush(self._queue, (second, next(self._number), what))
 
     def _ask(self, lacks: Sequence[Lack], now: float) -> None:
-        for second, look in self._eyes.asked(lacks, now) if self._eyes is not None else ():
+        for second, look in self._views.asked(lacks, now) if self._views is not None else ():
             self._later(second, look)
 
     def played(self) -> WorldResult:
@@ -150,10 +158,10 @@ class _Run:
         facts: list[Fact] = []
         while self._queue and self._queue[0][0] <= now:
             what = heapq.heappop(self._queue)[2]
-            if self._hands is None or self._eyes is None:
+            if self._hands is None or self._views is None:
                 facts.append(what)  # type: ignore[arg-type]  # a history has facts only
             elif isinstance(what, FreshLook):
-                if (answer := self._eyes.answered(what, now)) is not None:
+                if (answer := self._views.answered(what, now)) is not None:
                     self._later(*answer)
             elif isinstance(what, Resync | ForeignWrite | Vanish | Try):
                 facts += self._hands.happens(what, now)

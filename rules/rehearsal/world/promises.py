@@ -37,8 +37,8 @@ from rules.rehearsal.world.checkers.simple import notified, tainted, untold
 from rules.rehearsal.world.checkers.traffic_promises import unmoved, weighted
 from rules.rehearsal.world.checkers.workload_promises import moved, unplaced
 from rules.rehearsal.world.checkers.zone_promises import isolated, unisolated
-from rules.rehearsal.world.told import UNDOABLE, WorldLog
 from rules.rehearsal.world.truth import Truth
+from rules.rehearsal.world.world_log import UNDOABLE, WorldLog
 from rules.rulefile.model import Rule
 
 SAMPLE = 60.0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from rules.rehearsal.silence import ALL, Silence
-from rules.rehearsal.world.dice import SeededRandom
+from rules.rehearsal.world.seeded_random import SeededRandom
 
 SignalOutage = tuple[float, Silence]
 """From this second on."""

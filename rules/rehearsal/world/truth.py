@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from rules.rehearsal.world.weather import Interval, merged
+from rules.rehearsal.world.fault_plan import Interval, merged
 
 SEEN_WITHIN = 8.0
 """Seconds that what an act rests on may be old: 5 s between the looks, 2 s until they are heard, and the clocks."""

@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from bus.messages import FailbackZone, IsolateZone, Pause, Resume, Taint, ZoneInventory
 from rules.kinds.zone.model import ZoneIsolation
 from rules.rehearsal.simulation import at as at_
-from rules.rehearsal.world.dice import SeededRandom
-from rules.rehearsal.world.eyes import Eyes, eyes
-from rules.rehearsal.world.hands import ForeignWrite, Resync, Vanish, WorldEvent
+from rules.rehearsal.world.fault_plan import FaultPlan, away, fault_plan
+from rules.rehearsal.world.faulty_executor import ForeignWrite, Resync, Vanish, WorldEvent
+from rules.rehearsal.world.seeded_random import SeededRandom
 from rules.rehearsal.world.signal_outages import SignalOutage, outages
-from rules.rehearsal.world.weather import FaultPlan, away, weather
+from rules.rehearsal.world.source_views import SourceViews, source_views
 from rules.rehearsal.world.world_topology import NODES, Topology
 
 RESYNC = 600.0
@@ -29,7 +29,7 @@ RESYNC = 600.0
 class World:
     """Sources, outages and events of a world: all that happens whatever the reactor does."""
 
-    eyes: Eyes
+    views: SourceViews
     outages: Sequence[SignalOutage]
     events: Sequence[WorldEvent]
     """In the order of time."""
@@ -41,8 +41,8 @@ def world(cast: Topology, seed: int, seconds: float) -> World:
     tolerations = sorted(set().union(*cast.tolerations.values()))
     signals = sorted({speaker.signal for speaker in cast.speakers})
     silent = outages(dice.of("outages"), tolerations, signals, seconds)
-    sky = weather(cast, dice, seconds, silent)
-    looking = eyes(cast, sky, silent, dice, seconds)
+    sky = fault_plan(cast, dice, seconds, silent)
+    looking = source_views(cast, sky, silent, dice, seconds)
     events: list[WorldEvent] = [word for eye in looking.of.values() for word in eye.words()]
     events += _inventory(cast, sky, dice.of("inventory"), seconds)
     events += _people(cast, dice.of("people"), seconds)

@@ -11,8 +11,8 @@ from bus.messages import Evict, Place, SetTaints, SetWeights, ZoneStep
 from rules.core.reasons import Because
 from rules.rehearsal.world.checkers.promise_finding import Promise, Question, Violation, kept
 from rules.rehearsal.world.checkers.traffic_promises import primary_of, targets_of
+from rules.rehearsal.world.fault_plan import Interval
 from rules.rehearsal.world.truth import ROUNDING, SEEN_WITHIN
-from rules.rehearsal.world.weather import Interval
 from rules.rulefile.model import UnknownAs
 from rules.rulefile.targets import encode_segment
 

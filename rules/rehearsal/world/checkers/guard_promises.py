@@ -9,8 +9,8 @@ from bus.messages import CancelEviction, Evict, Health, Notify, Place, Purge, Se
 from rules.core.reasons import Because
 from rules.limits.limiters import CLUSTERS, CLUSTERS_MIN, limits_of
 from rules.rehearsal.world.checkers.promise_finding import Promise, Question, Violation, kept
-from rules.rehearsal.world.spells import GOOD
-from rules.rehearsal.world.told import WorldLog
+from rules.rehearsal.world.signal_timeline import GOOD
+from rules.rehearsal.world.world_log import WorldLog
 from rules.rulefile.guards import Guards
 from rules.rulefile.targets import encode_segment, matches
 

@@ -9,9 +9,9 @@ from typing import Any
 from bus.messages import Action
 from rules.engine.decide import Decision
 from rules.engine.routing import Routing
-from rules.rehearsal.world.spells import BAD, WORSE, Statuses, TakenHealth, taken
-from rules.rehearsal.world.told import WorldLog
+from rules.rehearsal.world.signal_timeline import BAD, WORSE, Statuses, TakenHealth, taken
 from rules.rehearsal.world.truth import Truth
+from rules.rehearsal.world.world_log import WorldLog
 from rules.rulefile.model import UnknownAs
 
 GRACE = 5.0

@@ -18,8 +18,8 @@ from rules.rehearsal.world.checkers.promise_finding import (
     taken_for,
     was_bad,
 )
-from rules.rehearsal.world.spells import GOOD
-from rules.rehearsal.world.told import WorldLog
+from rules.rehearsal.world.signal_timeline import GOOD
+from rules.rehearsal.world.world_log import WorldLog
 from rules.rulefile.targets import matches
 
 EPSILON = 0.001

@@ -13,8 +13,8 @@ from rules.kinds.traffic.model import OnAllDown, TrafficFailover
 from rules.kinds.traffic.route_fleet import of_object
 from rules.kinds.traffic.route_interests import named_ref
 from rules.rehearsal.world.checkers.promise_finding import GRACE, Promise, Question, Violation, kept, taken_for, was_bad
-from rules.rehearsal.world.spells import GOOD
-from rules.rehearsal.world.told import KnownRoute, WorldLog
+from rules.rehearsal.world.signal_timeline import GOOD
+from rules.rehearsal.world.world_log import KnownRoute, WorldLog
 from rules.rulefile.selectors import matches as selected
 
 

@@ -12,8 +12,8 @@ from rules.core.reasons import Because
 from rules.kinds.workload.model import OnGraceExpired, Policy, WorkloadFailover
 from rules.kinds.workload.placement import Toleration
 from rules.rehearsal.world.checkers.promise_finding import GRACE, Promise, Question, Violation, counts_as_bad, kept
-from rules.rehearsal.world.spells import BAD, GOOD, UNSURE, Statuses, clocked
-from rules.rehearsal.world.told import Copies, WorldLog
+from rules.rehearsal.world.signal_timeline import BAD, GOOD, UNSURE, Statuses, clocked
+from rules.rehearsal.world.world_log import Copies, WorldLog
 from rules.rulefile.model import UnknownAs
 from rules.rulefile.targets import encode_segment
 

@@ -17,8 +17,8 @@ from rules.rehearsal.world.checkers.promise_finding import (
     kept,
     was_bad,
 )
-from rules.rehearsal.world.spells import GOOD
-from rules.rehearsal.world.told import WorldLog
+from rules.rehearsal.world.signal_timeline import GOOD
+from rules.rehearsal.world.world_log import WorldLog
 
 SIGNALS = 2
 """Number of signals that have to agree before a zone is isolated, and before it returns."""

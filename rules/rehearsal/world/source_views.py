@@ -13,10 +13,10 @@ from bus.messages import Observation
 from rules.engine.evidence import Lack
 from rules.rehearsal.silence import ALL, Silence
 from rules.rehearsal.simulation import second as second_
-from rules.rehearsal.world.dice import SeededRandom
-from rules.rehearsal.world.eye import LATENCY, Eye
+from rules.rehearsal.world.fault_plan import FaultPlan, Interval, away, merged
+from rules.rehearsal.world.seeded_random import SeededRandom
 from rules.rehearsal.world.signal_outages import SignalOutage
-from rules.rehearsal.world.weather import FaultPlan, Interval, away, merged
+from rules.rehearsal.world.source_view import LATENCY, SourceView
 from rules.rehearsal.world.world_topology import Topology
 
 VOUCHING = 0.75
@@ -34,11 +34,11 @@ class FreshLook:
 
 
 @dataclass(slots=True)
-class Eyes:
+class SourceViews:
     """All that look in a world."""
 
     dice: SeededRandom
-    of: dict[tuple[str, str], Eye] = field(default_factory=dict)
+    of: dict[tuple[str, str], SourceView] = field(default_factory=dict)
     """By target and signal."""
     _asked: set[tuple[str, str]] = field(default_factory=set)
 
@@ -69,9 +69,11 @@ class Eyes:
         return out
 
 
-def eyes(cast: Topology, sky: FaultPlan, outages: Sequence[SignalOutage], dice: SeededRandom, seconds: float) -> Eyes:
+def source_views(
+    cast: Topology, sky: FaultPlan, outages: Sequence[SignalOutage], dice: SeededRandom, seconds: float
+) -> SourceViews:
     """Give all sources: how well they see, and when they are silent."""
-    out = Eyes(dice)
+    out = SourceViews(dice)
     vouching = {target: dice.of("vouches", target).chance(VOUCHING) for target in sky.bad}
     for speaker in cast.speakers:
         mine = dice.of("eyes", speaker.target, speaker.signal)
@@ -85,7 +87,7 @@ def eyes(cast: Topology, sky: FaultPlan, outages: Sequence[SignalOutage], dice: 
         # A source that confirms loses nothing, and is not late: it publishes again until the bus has stored it.
         travels = {"loss": 0.0, "late_max": 2.0} if vouches else {"late_max": mine.pick((2.0, 12.0))}
         skew = mine.pick((0.0, 0.0, -0.25, 0.25) if vouches else (0.0, 0.0, -1.0, 1.0))
-        out.of[speaker.target, speaker.signal] = Eye(
+        out.of[speaker.target, speaker.signal] = SourceView(
             speaker, seen, tuple(silences), vouches, seconds, mine.of("words"), skew=skew, **travels
         )  # fmt: skip
     return out

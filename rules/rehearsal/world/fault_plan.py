@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from rules.rehearsal.world.dice import SeededRandom
+from rules.rehearsal.world.seeded_random import SeededRandom
 from rules.rehearsal.world.signal_outages import SignalOutage, around
 from rules.rehearsal.world.world_topology import Topology
 
@@ -30,7 +30,7 @@ class FaultPlan:
         return any(first <= second < last for first, last in self.bad.get(target, ()))
 
 
-def weather(cast: Topology, dice: SeededRandom, seconds: float, outages: Sequence[SignalOutage] = ()) -> FaultPlan:
+def fault_plan(cast: Topology, dice: SeededRandom, seconds: float, outages: Sequence[SignalOutage] = ()) -> FaultPlan:
     """Draw troubles, flaps, slow degradation, failures of many at once, and what happens while nothing is heard."""
     gap = dice.of("gap").pick(GAPS)
     first = 0.0 if dice.of("cold").chance(0.25) else CALM
@@ -76,7 +76,7 @@ def _troubles(
 def _masses(
     targets: Sequence[str], dice: SeededRandom, first: float, seconds: float
 ) -> Iterator[list[tuple[str, Interval]]]:
-    """Many targets of one kind, bad at once: the network, a bad release, or the reactor's own eyes."""
+    """Many targets of one kind, bad at once: the network, a bad release, or what the reactor sees with."""
     kinds = sorted({target.split("/")[0] for target in targets})
     at = first + dice.between(0, 2 * MASS_EVERY)
     while at < seconds and kinds:

@@ -33,8 +33,8 @@ from rules.core.reasons import Held
 from rules.kinds.traffic.route_state import DECISION_ANNOTATION
 from rules.rehearsal.simulation import at as at_
 from rules.rehearsal.simulation import second as second_
-from rules.rehearsal.world.dice import SeededRandom
-from rules.rehearsal.world.weather import Interval
+from rules.rehearsal.world.fault_plan import Interval
+from rules.rehearsal.world.seeded_random import SeededRandom
 from rules.rehearsal.world.world_topology import Topology
 from rules.rulefile.targets import encode_segment
 

@@ -11,9 +11,9 @@ from bus.messages import Fact, Health, Observation
 from rules.rehearsal.silence import with_silences
 from rules.rehearsal.simulation import at as at_
 from rules.rehearsal.simulation import second as second_
-from rules.rehearsal.world.dice import SeededRandom
+from rules.rehearsal.world.fault_plan import Interval, merged
+from rules.rehearsal.world.seeded_random import SeededRandom
 from rules.rehearsal.world.signal_outages import SignalOutage
-from rules.rehearsal.world.weather import Interval, merged
 from rules.rehearsal.world.world_topology import SignalGenerator
 
 LATENCY = 0.25
@@ -32,7 +32,7 @@ class Stretch:
 
 
 @dataclass(frozen=True)
-class Eye:
+class SourceView:
     """One source's look at one target."""
 
     speaker: SignalGenerator

@@ -32,7 +32,7 @@ from bus.messages import (
 )
 from rules.core.group import Holding
 from rules.rehearsal.simulation import second as second_
-from rules.rehearsal.world.spells import SignalTimeline
+from rules.rehearsal.world.signal_timeline import SignalTimeline
 from rules.rulefile.targets import matches
 
 ActionKey = tuple[str, str, str]
