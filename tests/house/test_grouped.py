@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 TOGETHER = """
 import os, pathlib, pytest
 pytestmark = pytest.mark.xdist_group("one of something")
@@ -17,6 +19,7 @@ def test_it(number: int) -> None:
 """
 
 
+@pytest.mark.long
 def test_tests_of_a_file_that_names_a_group_run_in_one_worker_and_others_in_any(tmp_path: Path) -> None:
     (tmp_path / "test_together.py").write_text(TOGETHER)
     (tmp_path / "test_apart.py").write_text(

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, TypeVar
 
+import pytest
+
 from bus.messages import Outcome, ZoneStep
 from reactor.actions.zone.carrier import carry_out
 from reactor.actions.zone.isolation_context import ZoneWorld
@@ -217,3 +219,8 @@ def picture(cluster: EmulatedCluster, *, pods: bool = True) -> Any:
 def _state(obj: JsonObject) -> Any:
     metadata = obj["metadata"]
     return metadata.get("labels") or {}, metadata.get("annotations") or {}, obj.get("spec") or {}
+
+
+def third(count: int) -> list[Any]:
+    """Give the numbers below `count`; a third of them are tested by `make test`, the others by `make prove`."""
+    return [pytest.param(number, marks=pytest.mark.long if number % 3 else ()) for number in range(count)]

@@ -22,7 +22,7 @@ from rules.engine.routing import Routing
 from rules.kinds.zone.model import ZoneIsolation
 from rules.kinds.zone.state import Isolation, ZoneState
 from tests.integration.actions.zone.aws import Crash
-from tests.integration.actions.zone.scene import ZONES, CrashingApi, Hurried, Reactor, furnish, picture
+from tests.integration.actions.zone.scene import ZONES, CrashingApi, Hurried, Reactor, furnish, picture, third
 from tests.integration.actions.zone.test_whole import (
     WRITES_BACK,
     WRITES_THERE,
@@ -178,7 +178,7 @@ async def test_a_death_at_every_step_changes_neither_end(
 
 
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
-@pytest.mark.parametrize("number", range(WRITES_THERE + WRITES_BACK))
+@pytest.mark.parametrize("number", third(WRITES_THERE + WRITES_BACK))
 async def test_a_death_at_every_write_changes_neither_end(
     east: EmulatedCluster, api: KubeApi, isolated: dict[str, Any], number: int, after: bool
 ) -> None:
