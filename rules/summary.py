@@ -8,18 +8,15 @@ from datetime import datetime
 from enum import StrEnum
 
 from bus.messages import Mode, SetWeights
-from rules.core.group import Group, NoState
+from rules.core.group import Group
 from rules.core.reasons import Held
 from rules.engine.deadlines import window_end
 from rules.kinds.cluster_taint.state import TaintState
-from rules.kinds.notification.state import NotificationState
-from rules.kinds.quorum.state import QuorumState
 from rules.kinds.traffic.model import TrafficFailover
 from rules.kinds.traffic.route_fleet import of_object
 from rules.kinds.traffic.state import FailoverState, RouteState, TrafficState
 from rules.kinds.workload.state import WorkloadState
 from rules.kinds.zone.state import Isolation, ZoneState
-from rules.limits.state import LimiterState
 from rules.rulefile.model import Rule
 
 
@@ -151,6 +148,10 @@ def standing_weights(group: Group) -> Mapping[str, int]:
     return out
 
 
+MOVING = (TrafficState, WorkloadState, TaintState, ZoneState)
+"""States of the kinds that act: each has a case in `is_failed_over`."""
+
+
 def is_failed_over(group: Group, rule: Rule | None = None) -> bool:
     """True if traffic, a workload or a zone has been moved away and is not back; never in a dry run.
 
@@ -171,9 +172,7 @@ def is_failed_over(group: Group, rule: Rule | None = None) -> bool:
             return bool(taints)
         case ZoneState(isolation=isolation):
             return isolation is not None and bool(isolation.touched)
-        case NotificationState() | QuorumState() | LimiterState() | NoState():
-            return False
-    raise NotImplementedError(f"{type(group.state).__name__} has no case in rules/summary.py")
+    return False
 
 
 def _primary(rule: Rule | None, group: Group) -> str | None:
