@@ -56,6 +56,11 @@ def ports() -> tuple[dict[str, Any], str]:
     }, health  # fmt: skip
 
 
+async def told_bad(service: Service) -> float:
+    """Number of observations by which the endpoints of a Service were said to be Unhealthy."""
+    return await service.metric("reactor_observations_total", source="readiness", status="Unhealthy")
+
+
 @pytest.mark.long
 async def test_what_a_rule_cannot_do_or_has_done(shop: Shop, reactor: MakeReactor, tmp_path: Path) -> None:
     shop.splits(["cart", "checkout"], "fallback")
@@ -81,8 +86,14 @@ async def test_what_a_rule_cannot_do_or_has_done(shop: Shop, reactor: MakeReacto
         await until(lambda: shop.moves("cart") == ["away"], "cart is failed over")
         assert await service.post(body(resolved("cart"))) == 200  # and no query confirms it
         await fires(prometheus, "ReactorHeldAfterFailover")
-        for ready in (0, 2):  # a witness that was bad in the same outage
-            shop.endpoints("cart", ready=ready)
+        told = await told_bad(service)
+
+        async def witnessed() -> bool:
+            return await told_bad(service) > told
+
+        shop.endpoints("cart", ready=0)
+        await until_told(witnessed, "the endpoints were bad in the same outage")
+        shop.endpoints("cart", ready=2)
         await ends(prometheus, "ReactorHeldAfterFailover", "ReactorFailedOverForLong")
 
         shop.endpoints("asked", ready=0)
