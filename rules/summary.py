@@ -159,7 +159,7 @@ def is_failed_over(group: Group, rule: Rule | None = None) -> bool:
     the rule; a zone is isolated, or on its way. `rule`: None where it is not known, so that the route has to say which
     its primary is.
     """
-    if group.mode is Mode.DRY_RUN:
+    if group.mode is Mode.DRY_RUN or not isinstance(group.state, MOVING):
         return False
     match group.state:
         case TrafficState(route=route):
@@ -172,7 +172,6 @@ def is_failed_over(group: Group, rule: Rule | None = None) -> bool:
             return bool(taints)
         case ZoneState(isolation=isolation):
             return isolation is not None and bool(isolation.touched)
-    return False
 
 
 def _primary(rule: Rule | None, group: Group) -> str | None:
