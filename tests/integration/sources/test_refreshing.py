@@ -19,6 +19,7 @@ from reactor.clients.instant_queries import Sample
 from reactor.clients.list_page import ListPage
 from reactor.demo.kube import EmulatedCluster, FailWatch, Fault, JsonObject, Reset
 from reactor.sources.kubernetes import endpoints_watch, lease_watch, node_watch, route_inventory, workload_watch
+from reactor.sources.kubernetes.service_looks import ALONE_MAX, NAMES_MAX
 from reactor.sources.prometheus import prometheus_query
 from reactor.sources.refresh import RefreshRequests
 from reactor.sources.source_context import SourceContext
@@ -176,8 +177,8 @@ async def test_a_quiet_watch_answers_all_requests_of_a_moment_by_one_list(
     asked_world: SourceContext, heard: Heard, east: EmulatedCluster, running: Running, bus: MemoryBus, lists: Lists
 ) -> None:
     east.bookmark_seconds = 60
-    targets = [f"service/east/shop/s{number}" for number in range(20)]
-    for number in range(20):
+    targets = [f"service/east/shop/s{number}" for number in range(ALONE_MAX + 1)]
+    for number in range(ALONE_MAX + 1):
         east.create(slice_(f"s{number}-1", True, service=f"s{number}"))
     async with running(endpoints_watch.run(endpoints(), asked_world)):
         for target in targets:
@@ -186,6 +187,7 @@ async def test_a_quiet_watch_answers_all_requests_of_a_moment_by_one_list(
         for target in targets:
             await ask(bus, "readiness", moment, target)
         answers = [await answer(heard, target, moment) for target in targets]
+        assert lists.paths[-1] == "/apis/discovery.k8s.io/v1/endpointslices"
         assert lists.of("endpointslices") == before + 1
     assert {one.since for one in answers} == {first.since}
     assert len({one.observed_at for one in answers}) == 1
@@ -208,6 +210,24 @@ async def test_a_quiet_watch_reads_few_services_alone(
     assert [one.status for one in answers] == [Health.UNHEALTHY, Health.HEALTHY]
     assert answers[0].since == standing.since
     assert lists.paths == ["/apis/discovery.k8s.io/v1/namespaces/shop/endpointslices"]
+
+
+async def test_many_services_are_read_alone_by_names_that_fit_into_an_address(
+    asked_world: SourceContext, heard: Heard, east: EmulatedCluster, running: Running, bus: MemoryBus, lists: Lists
+) -> None:
+    east.bookmark_seconds = 60
+    targets = [f"service/east/shop/s{number}" for number in range(NAMES_MAX + 1)]
+    for number in range(NAMES_MAX + 1):
+        east.create(slice_(f"s{number}-1", True, service=f"s{number}"))
+    async with running(endpoints_watch.run(endpoints(), asked_world)):
+        for target in targets:
+            await heard.status(target, Health.HEALTHY)
+        lists.paths.clear()
+        moment = asked_world.clock.now()
+        await ask(bus, "readiness", moment, *targets)
+        answers = [await answer(heard, target, moment) for target in targets]
+    assert lists.paths == ["/apis/discovery.k8s.io/v1/namespaces/shop/endpointslices"] * 2
+    assert {one.status for one in answers} == {Health.HEALTHY}
 
 
 async def test_what_is_otherwise_than_the_watch_has_shown_is_listed(
