@@ -44,6 +44,15 @@ def classes() -> Classes:
     return dict(sorted(found.items(), key=lambda item: item[0].lower()))
 
 
+def all_classes() -> Iterator[str]:
+    """Give the name of every class, also the private ones and those inside of others."""
+    for package in PACKAGES:
+        for path in sorted((ROOT / package).rglob("*.py")):
+            for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+                if isinstance(node, ast.ClassDef):
+                    yield node.name
+
+
 def aliases() -> Iterator[tuple[str, str, ast.expr]]:
     """Give the public names of types that are no classes: name, file, and the type. No type variables."""
     for package in PACKAGES:

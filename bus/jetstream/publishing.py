@@ -56,7 +56,7 @@ class PendingPublish:
 
 
 @dataclass(slots=True)
-class _Round:
+class _PublishRound:
     """Messages on their way: the answers so far, by index."""
 
     posts: Sequence[PendingPublish]
@@ -79,7 +79,7 @@ class Publisher:
         self._connection = connection
         self._patience = patience.total_seconds()
         self._prefix = connection.client.new_inbox()
-        self._rounds: dict[str, _Round] = {}
+        self._rounds: dict[str, _PublishRound] = {}
         self._heard_at: dict[str, float] = defaultdict(float)
         """Time at which answers of a stream last moved limits on."""
         self._in_flight: dict[str, InFlightLimit] = defaultdict(partial(InFlightLimit, UNANSWERED_MAX))
@@ -225,7 +225,7 @@ class Publisher:
         name, full = str(self._count), False
         inbox = f"{self._prefix}.{name}"
         open_ = set(answered or indexes)
-        current = _Round(posts, open_, loop.create_future(), give_up, inbox, self._connection.losses)
+        current = _PublishRound(posts, open_, loop.create_future(), give_up, inbox, self._connection.losses)
         self._rounds[name] = current
         if denied := self._denied(posts, indexes):
             self._connection.denied -= {subject.lower() for subject in denied}  # it may be allowed by now
@@ -278,7 +278,7 @@ class Publisher:
             if (lost or self._denied(current.posts, current.open)) and not current.done.done():
                 current.done.set_result(None)
 
-    def _extend_rounds(self, current: _Round) -> None:
+    def _extend_rounds(self, current: _PublishRound) -> None:
         """A stream answers in order. While it does, what was sent later is on its way: it has as long again."""
         now, root = asyncio.get_running_loop().time(), _root(current.posts[0])
         if now < self._heard_at[root] + HEARD_SECONDS:

@@ -28,8 +28,8 @@ from rules.core.reasons import Because, Held
 from rules.lint import hints as lint
 from rules.rehearsal import history
 from rules.rehearsal import simulation as play
+from rules.rehearsal.rule_tests import tester
 from rules.rehearsal.simulator import simulate
-from rules.rehearsal.testing import tester
 from rules.summary import GroupStatus
 
 ROOT = Path(__file__).resolve().parents[2]

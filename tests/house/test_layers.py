@@ -86,7 +86,7 @@ def test_a_package_without_a_place_is_found() -> None:
 
 
 def test_the_emulated_api_server_knows_no_other_package() -> None:
-    """It stands for a server that knows nothing of the reactor: what both share would hide what they differ in."""
+    """It takes the place of a server of others: code that both share would hide what they differ in."""
     (one,) = [one for one in contracts() if one.get("source_modules") == ["reactor.demo.kube"]]
     parts = {f"reactor.{path.parent.name}" for path in (ROOT / "reactor").glob("*/__init__.py")}
     assert {"bus", "rules", *parts} - {*one["forbidden_modules"]} == {"reactor.demo"}

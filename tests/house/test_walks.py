@@ -350,7 +350,7 @@ FORGOTTEN = {
     "reactor/actions/carriers/carry_ticket.py": "carry_ticket.py",
     "reactor/actions/carriers/carry_open_ticket.py": "carry_open_ticket.py",
     "rules/kinds/cluster_taint/kind.py": "OpenTicket: no rule kind asks for it",
-    "rules/rehearsal/testing/possible.py": "freeze_until",
+    "rules/rehearsal/rule_tests/possible.py": "freeze_until",
     "docs/how-to/read-the-status.md": "docs/how-to/read-the-status.md: Frozen",
     "docs/concepts/guards.md": "docs/concepts/guards.md: freezeUntil",
     "benchmarks/rules_many.py": "benchmarks/rules_many.py, KINDS: Announcement",

@@ -13,8 +13,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from bus.messages import WorkloadRef
 from reactor.actions.outcomes import Declined
 from reactor.actions.workload.copy import portable
+from reactor.actions.workload.copy_sources import ClusterLookup, remember
 from reactor.actions.workload.deps import needs
-from reactor.actions.workload.library import ClusterLookup, remember
 from reactor.actions.workload.paths import base, kind_of, path_of
 from reactor.actions.workload.templates import Templates
 from reactor.clients.changes import metadata_of, strings_of
