@@ -15,7 +15,7 @@ from rules.core.desired import Evidence
 from rules.core.group import Member, Signal, with_state
 from rules.core.reasons import Because
 from rules.core.values import replace
-from rules.kinds.traffic import failback as traffic_way_back
+from rules.kinds.traffic import failback as traffic_failback
 from rules.kinds.traffic.apportion import apportion
 from rules.kinds.traffic.backends import BackendView, backends_of, primary_name, serving, shares_of
 from rules.kinds.traffic.failback import Way
@@ -92,12 +92,12 @@ def way_of(
     rule: TrafficFailover, group: TrafficGroup, primary: BackendView, secondaries: Sequence[BackendView], now: datetime
 ) -> Way | None:
     """Give how far a primary that is away is on its way back by signals of its own; None: it is not, or has no such."""
-    flap = traffic_way_back.is_away(group, primary.service)
+    flap = traffic_failback.is_away(group, primary.service)
     if flap is None or rule.failback.signals is None:
         return None
     # A backend that no other waits for does not wait for having failed again.
     flap = flap if serving(secondaries) else replace(flap, failures=0)
-    return traffic_way_back.way_back(rule, primary, flap, now)
+    return traffic_failback.way_back(rule, primary, flap, now)
 
 
 def _is_replaced(rule: TrafficFailover, member: Member, signal: Signal) -> bool:
@@ -302,7 +302,7 @@ def evidence(
         if member is None or backend.assumed is not None or asked.get(backend.service) == percents_now[backend.service]:
             continue
         if backend is primary and way is not None and way.due:
-            yield from traffic_way_back.needs(rule, backend.target, member, due)
+            yield from traffic_failback.needs(rule, backend.target, member, due)
         elif member.status is not Health.UNKNOWN:
             healthy = member.status is Health.HEALTHY
             yield Evidence(backend.target, healthy=healthy, since=max(due, _tolerated_until(rule, member)))

@@ -32,7 +32,7 @@ from rules.core.kind import RuleKind, all_of, no, no_targets, none, not_asked, n
 from rules.core.reasons import Because, Held
 from rules.core.values import replace
 from rules.kinds.zone import checks, zone_commands
-from rules.kinds.zone import progress as zone_time
+from rules.kinds.zone import progress as zone_progress
 from rules.kinds.zone import signal_spells as zone_signals
 from rules.kinds.zone.model import ZoneIsolation
 from rules.kinds.zone.next_step import desire as desire
@@ -154,7 +154,7 @@ def advance(rule: ZoneIsolation, group: ZoneGroup, _shared_group: ZoneGroup | No
     state = zone_signals.ticked_all(rule, group, group.state, now)
     if rule.mode is Mode.OFF or (state.isolation is not None and was_carried_out(rule, state.isolation)):
         return updated(group, state=state)
-    return updated(group, state=zone_time.passed(rule, replace(group, state=state), state, now))
+    return updated(group, state=zone_progress.passed(rule, replace(group, state=state), state, now))
 
 
 def done(rule: ZoneIsolation, group: ZoneGroup, action: Action, at: datetime) -> ZoneGroup:
@@ -303,6 +303,7 @@ FILE_KIND = FileKind(
     needs=needs,
     consumers=consumers,
     inventory=nothing,
+    reads=nothing,
     lists=lists,
     tolerates=tolerated(needs),
     goes_back_at_once=False,
