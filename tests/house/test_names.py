@@ -15,8 +15,6 @@ from typing import get_args
 
 import pytest
 
-from bus import topology
-from bus.envelope import MESSAGES
 from bus.messages import Mode, Outcome, isolations, placements
 from bus.messages.placements import Carrier
 from rules.catalog import INTERNAL, KINDS
@@ -52,14 +50,6 @@ def test_the_page_of_names_is_what_the_code_says(generator: ModuleType, page: st
 
 def test_every_class_says_what_it_is(page: str) -> None:
     assert [line for line in page.splitlines() if line.endswith("|  |")] == []
-
-
-def test_every_name_on_the_bus_is_on_the_page(page: str) -> None:
-    for name in (
-        *(message.type for message in MESSAGES),
-        *(kept.name for kept in (*topology.STREAMS, *topology.BUCKETS)),
-    ):
-        assert f"| `{name}` |" in page, name
 
 
 def test_a_class_has_a_name_of_its_own(generator: ModuleType) -> None:
