@@ -32,12 +32,12 @@ TAINTING = "tainting"
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """What one fact is about, and when it was seen."""
+    """Subject of one fact, and the time at which it was seen."""
 
     namespace: str
     n: int
     turn: int
-    """How many of the same thing came before it: odd and even ones differ in their content."""
+    """Number of facts about the same thing before it: odd and even ones differ in their content."""
     milliseconds: int
     """Since the inventory was first listed."""
 

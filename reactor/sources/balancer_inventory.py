@@ -16,8 +16,9 @@ from reactor.clients.changes import ReadInterval
 from reactor.clients.kubernetes_port import NotFound
 from reactor.runtime import telemetry
 from reactor.runtime.errors import Retryable, SettingsError, Terminal
-from reactor.sources.republisher import LONG_AGO, Republisher
+from reactor.sources.republisher import Republisher
 from reactor.sources.source_context import SourceContext
+from reactor.sources.standing_fact import LONG_AGO
 from reactor.sources.ticker import Ticker
 from rules.kinds.traffic.route_state import HEALTHY_ANNOTATION
 

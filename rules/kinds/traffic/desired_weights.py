@@ -38,6 +38,7 @@ from rules.kinds.traffic.route_fleet import of_object, too_long
 from rules.kinds.traffic.route_state import route_ref
 from rules.kinds.traffic.secondaries import NEVER, all_down, secondaries_serve, unsure, waits
 from rules.kinds.traffic.state import Flap, RouteState, TrafficGroup, TrialState
+from rules.kinds.traffic.tier_loads import healthy_percent
 from rules.kinds.traffic.wanted_weights import NOTHING, DesiredWeights
 from rules.kinds.traffic.weights_evidence import HOME, evidence
 
@@ -156,7 +157,7 @@ def _overflowing(
     rule: TrafficFailover, group: TrafficGroup, primary: BackendView, secondaries: Sequence[BackendView], now: datetime
 ) -> DesiredWeights:
     """Each tier keeps what it bears."""
-    if traffic_overflow.healthy_percent(rule, primary) is None:
+    if healthy_percent(rule, primary) is None:
         return unsure(rule, primary)
     desired = traffic_overflow.desired(rule, group, primary, secondaries, now)
     if desired is not None:
