@@ -17,7 +17,7 @@ Said = TypeVar("Said", bound=Message)
 
 @dataclass(slots=True)
 class StandingFact(Generic[Said]):
-    """What a source said last under one key, and when it is due again."""
+    """Newest fact of a source under one key, and when it is due again."""
 
     key: str
     fact: Said
