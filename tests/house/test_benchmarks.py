@@ -42,5 +42,5 @@ def test_each_type_of_fact_that_a_kind_hears_is_measured(name: str, form: Form) 
 
 
 def sort(path: Pattern) -> Pattern:
-    """What sort of fact it is, and of what sort of target."""
+    """Give the sort of the fact, and of its target."""
     return path[: 2 if path[0] == "Observation" else 1]

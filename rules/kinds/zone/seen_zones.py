@@ -1,4 +1,4 @@
-"""What is seen of a cluster's zones, by their inventory."""
+"""Zones of a cluster, as their inventory lists them."""
 
 from __future__ import annotations
 
