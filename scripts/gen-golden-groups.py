@@ -30,7 +30,7 @@ from rules.core.group import VERSION, Group
 from rules.engine.decide import Decision
 from rules.engine.group_codec import dump_group, unpacked
 from rules.rehearsal import simulation
-from rules.rehearsal.testing import suite_loader, tester
+from rules.rehearsal.rule_tests import suite_loader, tester
 from tests.golden_files import value_paths
 
 STATES = {model.__name__: kind.state for model, kind in KINDS.items()}

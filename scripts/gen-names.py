@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Write docs/reference/names.md: what the classes of bus/, rules/ and reactor/ are, and the names on the bus.
+"""Write docs/reference/names.md: what the classes of bus/, rules/ and reactor/ are.
 
 Run it with .venv/bin/python scripts/gen-names.py after a change there: tests/house/test_names.py fails when they
 differ.
@@ -9,24 +9,18 @@ from __future__ import annotations
 
 import ast
 import re
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-sys.path.insert(0, str(ROOT))
-
-from bus import topology
-from bus.envelope import MESSAGES
-
 PAGE = ROOT / "docs" / "reference" / "names.md"
 PACKAGES = ("bus", "rules", "reactor")
 HEAD = """<!-- Written by scripts/gen-names.py: change the source, not this page. -->
 # Names in the code
 
-For those who work on the code: every public class, where it is, and what it is. The words of the domain are in the
-[glossary](../glossary.md), and the content of each message in [events](../events.md).
+For those who work on the code: every public class, where it is, and what it is. The words in their names, and the
+names on the bus, are in the [glossary](../glossary.md), and the content of each message in [events](../events.md).
 """
 Classes = Mapping[str, Sequence[tuple[str, str]]]
 
@@ -42,6 +36,15 @@ def classes() -> Classes:
                     file = path.relative_to(ROOT).as_posix()
                     found.setdefault(node.name, []).append((file, _first(ast.get_docstring(node) or "")))
     return dict(sorted(found.items(), key=lambda item: item[0].lower()))
+
+
+def all_classes() -> Iterator[str]:
+    """Give the name of every class, also the private ones and those inside of others."""
+    for package in PACKAGES:
+        for path in sorted((ROOT / package).rglob("*.py")):
+            for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+                if isinstance(node, ast.ClassDef):
+                    yield node.name
 
 
 def aliases() -> Iterator[tuple[str, str, ast.expr]]:
@@ -68,20 +71,7 @@ def _first(text: str) -> str:
 
 def page() -> str:
     """Give the whole page."""
-    return "\n".join([HEAD, *_wire(), *_classes()])
-
-
-def _wire() -> Iterator[str]:
-    yield from ("## On the bus\n", "| name | what it is |", "| --- | --- |")
-    for message in MESSAGES:
-        yield f"| `{message.type}` | {_first(message.__doc__ or '')} |"
-    for kept in (*topology.STREAMS, *topology.BUCKETS):
-        yield f"| `{kept.name}` | {_kept(kept.name)} |"
-    yield ""
-
-
-def _kept(name: str) -> str:
-    return "Stream." if name.isupper() else "Key-value bucket."
+    return "\n".join([HEAD, *_classes()])
 
 
 def _classes() -> Iterator[str]:

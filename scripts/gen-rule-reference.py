@@ -23,7 +23,7 @@ from pydantic import BaseModel
 from reactor.cli.main import COMMANDS, cli
 from rules import catalog, loader
 from rules.core.reasons import SENTENCES, Because, Held
-from rules.rehearsal.testing import model as testfile
+from rules.rehearsal.rule_tests import model as testfile
 from rules.rulefile import guards, model, sources
 from rules.rulefile.described import own_texts
 from scripts import reference_examples as examples

@@ -12,7 +12,7 @@ from pydantic import BaseModel
 
 from reactor.settings import model as settings
 from rules import loader
-from rules.rehearsal.testing import tester
+from rules.rehearsal.rule_tests import tester
 
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "docs" / "examples" / "keys"

@@ -10,9 +10,9 @@ from bus import messages
 from bus.envelope import MESSAGES
 from bus.messages import MessagePart
 from rules.engine.routing import Routing
+from rules.rehearsal.rule_tests import suite_loader, tester
+from rules.rehearsal.rule_tests.model import RuleTest
 from rules.rehearsal.simulator import simulate
-from rules.rehearsal.testing import suite_loader, tester
-from rules.rehearsal.testing.model import RuleTest
 
 ROOT = Path(__file__).parents[1]
 GOLDEN = ROOT / "tests" / "golden"

@@ -19,7 +19,8 @@ from bus.jetstream.keyvalue import KeyValueStore
 from bus.jetstream.lookup import last
 from bus.jetstream.newest import last_of_each
 from bus.jetstream.ordered_reading import OrderedReading
-from bus.jetstream.publishing import EXPECTED, FENCED, PendingPublish, Publisher
+from bus.jetstream.pending_publish import EXPECTED, FENCED, PendingPublish
+from bus.jetstream.publishing import Publisher
 from bus.jetstream.pulling import PullWork
 from bus.jetstream.scanning import ScannedReading
 from bus.port import Delivery, Fence, Handler, LogReader, Outgoing, Store, StreamBounds, WorkQueue

@@ -18,7 +18,8 @@ from bus.jetstream.connection import Connection
 from bus.jetstream.incoming import JetStreamDelivery
 from bus.jetstream.lookup import last
 from bus.jetstream.ordered_reading import OrderedReading
-from bus.jetstream.publishing import EXPECTED, PendingPublish, Publisher
+from bus.jetstream.pending_publish import EXPECTED, PendingPublish
+from bus.jetstream.publishing import Publisher
 from bus.jetstream.scanning import ScannedReading
 from bus.port import KeyValueEntry
 from bus.topology import Bucket

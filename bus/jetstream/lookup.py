@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from bus.errors import Refused
 from bus.jetstream.connection import ApiError, Connection
 from bus.jetstream.incoming import REMOVED, is_published
-from bus.jetstream.publishing import PendingPublish
+from bus.jetstream.pending_publish import PendingPublish
 
 NO_MESSAGE = 10037  # JetStream: no message found
 _NEVER = datetime.min.replace(tzinfo=UTC)

@@ -10,8 +10,8 @@ from __future__ import annotations
 import asyncio
 import json
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, field, replace
+from collections.abc import Awaitable, Callable, Iterable, Sequence, Set
+from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import partial
 from typing import TypeVar
@@ -20,19 +20,13 @@ from nats.aio.msg import Msg
 from nats.errors import BadHeaderError, BadSubjectError, Error, MaxPayloadError, OutboundBufferLimitError
 
 from bus.errors import Malformed, NotPermitted, Refused, Unavailable
-from bus.jetstream.batch_choice import BATCH_MIN, BatchChoice
+from bus.jetstream.batch_choice import BatchChoice
 from bus.jetstream.connection import Connection
 from bus.jetstream.in_flight import InFlightLimit
+from bus.jetstream.pending_publish import PendingPublish, as_batch, chunks, fit_in_round, may_be_batch, root_of
 from bus.jetstream.wire import OutgoingMessage
 
-ROUND_MESSAGES_MAX = 512  # well below the 10,000 that a stream queues before it answers "too many requests"
 UNANSWERED_MAX = 512  # of one stream: half a second's work of a busy disk, and a hundred times what a quiet one needs
-ROUND_BYTES_MAX = 1 << 20  # below nats-py's buffer of 2 MiB, so that a round reaches the socket in one piece
-HEADERS_BYTES = 512  # of a message's subject and headers, at most
-BATCH, BATCH_SEQUENCE, BATCH_COMMIT = "Nats-Batch-Id", "Nats-Batch-Sequence", "Nats-Batch-Commit"
-EXPECTED = "Nats-Expected-Last-Subject-Sequence"
-FENCED = f"{EXPECTED}-Subject"
-BATCH_NAME_MAX = 64  # the server takes no longer one
 PAUSE_SECONDS = 0.1  # before asking again a server that answered "not now", or a client whose buffer is full
 HEARD_SECONDS = 0.25  # so often at most the answers of one stream move limits on
 ELSEWHERE = 10071  # JetStream: wrong last sequence
@@ -46,17 +40,8 @@ NOT_NOW = (408, 429, 500, 503)  # JetStream: no leader, no space, too much at on
 Result = TypeVar("Result")
 
 
-@dataclass(frozen=True, slots=True)
-class PendingPublish:
-    """One message with its headers, Nats-Msg-Id among them."""
-
-    subject: str
-    body: bytes
-    headers: Mapping[str, str]
-
-
 @dataclass(slots=True)
-class _Round:
+class _PublishRound:
     """Messages on their way: the answers so far, by index."""
 
     posts: Sequence[PendingPublish]
@@ -79,7 +64,7 @@ class Publisher:
         self._connection = connection
         self._patience = patience.total_seconds()
         self._prefix = connection.client.new_inbox()
-        self._rounds: dict[str, _Round] = {}
+        self._rounds: dict[str, _PublishRound] = {}
         self._heard_at: dict[str, float] = defaultdict(float)
         """Time at which answers of a stream last moved limits on."""
         self._in_flight: dict[str, InFlightLimit] = defaultdict(partial(InFlightLimit, UNANSWERED_MAX))
@@ -115,11 +100,11 @@ class Publisher:
         message alone."""
         results: list[int | Refused] = []
         for chunk in chunks(posts):
-            results += await (self._sent_best(chunk) if _may_be_batch(chunk) else self.send(chunk))
+            results += await (self._sent_best(chunk) if may_be_batch(chunk) else self.send(chunk))
         return results
 
     async def _sent_best(self, posts: Sequence[PendingPublish]) -> Sequence[int | Refused]:
-        loop, choice = asyncio.get_running_loop(), self._choices[_root(posts[0])]
+        loop, choice = asyncio.get_running_loop(), self._choices[root_of(posts[0])]
         batch, began = choice.next(), loop.time()
         newest = await self.send_batch(posts) if batch else None
         results = range(newest - len(posts) + 1, newest + 1) if isinstance(newest, int) else await self.send(posts)
@@ -132,8 +117,7 @@ class Publisher:
         None: that cannot be done here, and nothing is stored. Refused also where one of them is stored already.
         Raises Unavailable, NotPermitted, Malformed.
         """
-        size = sum(len(post.body) + HEADERS_BYTES for post in posts)
-        if len(posts) > ROUND_MESSAGES_MAX or size > ROUND_BYTES_MAX or _root(posts[0]) in self._no_batches:
+        if not fit_in_round(posts) or root_of(posts[0]) in self._no_batches:
             return None
         return await self._send_within_limit(posts, self._stored_together)
 
@@ -143,7 +127,7 @@ class Publisher:
     async def _send_within_limit(
         self, posts: Sequence[PendingPublish], send: Callable[[Sequence[PendingPublish]], Awaitable[Result]]
     ) -> Result:
-        limit = self._in_flight[_root(posts[0])]
+        limit = self._in_flight[root_of(posts[0])]
         await limit.acquire(len(posts))
         try:
             return await send(posts)
@@ -173,7 +157,7 @@ class Publisher:
                     said = verdict
                 else:
                     results[index] = verdict
-                    self._connection.unstored.pop(_root(posts[index]), None)
+                    self._connection.unstored.pop(root_of(posts[index]), None)
             if said:  # the last round may end before its answers: the server's own words tell more
                 why = said if len(answers) == len(missing) else f"{why}; before: {said}"
             if len(answers) == len(missing) and len(results) < len(posts):
@@ -186,7 +170,7 @@ class Publisher:
         give_up = loop.time() + self._patience
         last, why = len(posts) - 1, "the connection is down"
         while loop.time() < give_up:
-            answers = await self._round(_as_batch(posts, self.new_id()), range(len(posts)), give_up, answered=(last,))
+            answers = await self._round(as_batch(posts, self.new_id()), range(len(posts)), give_up, answered=(last,))
             if denied := self._denied(posts, range(len(posts))):
                 raise NotPermitted(f"this user of the bus may not publish on {', '.join(sorted(denied))}")
             if (answer := answers.get(last)) is None:
@@ -203,17 +187,17 @@ class Publisher:
         except Malformed:
             error = json.loads(answer.data)["error"]
             if error.get("err_code") in NO_BATCHES:
-                self._no_batches.add(_root(posts[0]))
+                self._no_batches.add(root_of(posts[0]))
             return Refused(error["description"]) if error.get("err_code") == STORED else None
         if isinstance(verdict, str):
             return None
         if isinstance(verdict, int):
-            self._connection.unstored.pop(_root(posts[0]), None)
+            self._connection.unstored.pop(root_of(posts[0]), None)
         return verdict
 
     def _unconfirmed(self, missing: Sequence[PendingPublish], of: int, why: str) -> Unavailable:
         if any(text in why for text in NOT_STORED):
-            self._connection.unstored |= {_root(post): asyncio.get_running_loop().time() for post in missing}
+            self._connection.unstored |= {root_of(post): asyncio.get_running_loop().time() for post in missing}
         return Unavailable(f"{len(missing)} of {of} messages not confirmed within {self._patience:g} s: {why}")
 
     async def _round(
@@ -225,7 +209,7 @@ class Publisher:
         name, full = str(self._count), False
         inbox = f"{self._prefix}.{name}"
         open_ = set(answered or indexes)
-        current = _Round(posts, open_, loop.create_future(), give_up, inbox, self._connection.losses)
+        current = _PublishRound(posts, open_, loop.create_future(), give_up, inbox, self._connection.losses)
         self._rounds[name] = current
         if denied := self._denied(posts, indexes):
             self._connection.denied -= {subject.lower() for subject in denied}  # it may be allowed by now
@@ -278,36 +262,17 @@ class Publisher:
             if (lost or self._denied(current.posts, current.open)) and not current.done.done():
                 current.done.set_result(None)
 
-    def _extend_rounds(self, current: _Round) -> None:
+    def _extend_rounds(self, current: _PublishRound) -> None:
         """A stream answers in order. While it does, what was sent later is on its way: it has as long again."""
-        now, root = asyncio.get_running_loop().time(), _root(current.posts[0])
+        now, root = asyncio.get_running_loop().time(), root_of(current.posts[0])
         if now < self._heard_at[root] + HEARD_SECONDS:
             return
         self._heard_at[root] = now
         behind = False
         for one in self._rounds.values():
             behind = behind or one is current
-            if behind and one.limit is not None and not one.limit.expired() and _root(one.posts[0]) == root:
+            if behind and one.limit is not None and not one.limit.expired() and root_of(one.posts[0]) == root:
                 one.limit.reschedule(min(one.give_up, now + self._connection.timeout))
-
-
-def _may_be_batch(posts: Sequence[PendingPublish]) -> bool:
-    """True if they may be one batch, and are so many that it pays. Only the first may name what another subject has."""
-    return (
-        len(posts) >= BATCH_MIN
-        and len({_root(post) for post in posts}) == 1
-        and not any(FENCED in post.headers for post in posts)
-    )
-
-
-def _as_batch(posts: Sequence[PendingPublish], name: str) -> Sequence[PendingPublish]:
-    """The same messages as one batch of this name, which the last one commits."""
-    batch = [
-        replace(post, headers={**post.headers, BATCH: name[-BATCH_NAME_MAX:], BATCH_SEQUENCE: str(number)})
-        for number, post in enumerate(posts, 1)
-    ]
-    batch[-1] = replace(batch[-1], headers={**batch[-1].headers, BATCH_COMMIT: "1"})
-    return batch
 
 
 def _verdict(answer: Msg) -> int | Refused | str:
@@ -323,18 +288,3 @@ def _verdict(answer: Msg) -> int | Refused | str:
     if error.get("code") in NOT_NOW or error.get("err_code") in IN_PROCESS:
         return str(error["description"])
     raise Malformed(f"the server does not take this message: {error['description']}")
-
-
-def _root(post: PendingPublish) -> str:
-    return ".".join(post.subject.split(".")[:2])
-
-
-def chunks(posts: Sequence[PendingPublish]) -> Iterator[Sequence[PendingPublish]]:
-    start = size = 0
-    for index, post in enumerate(posts):
-        size += len(post.body) + HEADERS_BYTES
-        if index > start and (size > ROUND_BYTES_MAX or index - start >= ROUND_MESSAGES_MAX):
-            yield posts[start:index]
-            start, size = index, len(post.body) + HEADERS_BYTES
-    if start < len(posts):
-        yield posts[start:]

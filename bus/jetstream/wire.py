@@ -101,7 +101,7 @@ class DirectParser(Parser):
         if end < 0 and len(self._rest) > LINE_MAX:
             raise ProtocolError("nats: unknown protocol")
 
-    async def _message(self, head: _Head, payload: bytes) -> None:
+    async def _message(self, head: _MessageLine, payload: bytes) -> None:
         block, body = payload[: head.header_size], payload[head.header_size :]
         sink, client = self._sinks.get(head.sid), self.nc
         if sink is None:
@@ -121,7 +121,7 @@ class DirectParser(Parser):
             await client._error_cb(error)  # noqa: SLF001 - what the client itself would call
 
 
-class _Head(NamedTuple):
+class _MessageLine(NamedTuple):
     """The line that a message begins with."""
 
     sid: int
@@ -132,7 +132,7 @@ class _Head(NamedTuple):
     """Bytes of headers and body."""
 
 
-def _head_of(line: bytes) -> _Head:
+def _head_of(line: bytes) -> _MessageLine:
     """Raises ProtocolError."""
     words = line.split(b" ")
     sizes = 2 if line.startswith(b"H") else 1
@@ -140,7 +140,7 @@ def _head_of(line: bytes) -> _Head:
     if len(words) != 3 + sizes + bool(reply):
         raise ProtocolError("nats: malformed MSG")
     try:
-        return _Head(int(words[2]), words[1], reply, int(words[-2]) if sizes == 2 else 0, int(words[-1]))
+        return _MessageLine(int(words[2]), words[1], reply, int(words[-2]) if sizes == 2 else 0, int(words[-1]))
     except ValueError as error:
         raise ProtocolError("nats: malformed MSG") from error
 

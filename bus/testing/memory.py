@@ -13,7 +13,8 @@ from datetime import datetime, timedelta
 from bus import topology
 from bus.errors import Refused, Unavailable
 from bus.port import Delivery, Fence, Handler, Outgoing, StreamBounds
-from bus.testing.memory_parts import Hand, Log, MemoryReading, MemoryStore, MemoryWork, Subscriber, matches
+from bus.testing.memory_parts import Hand, Log, MemoryReading, MemoryWork, Subscriber, matches
+from bus.testing.memory_store import MemoryStore
 from bus.topology import Bucket, Queue, Stream
 
 

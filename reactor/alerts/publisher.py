@@ -34,14 +34,14 @@ Tell = Callable[[Sequence[Observation]], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True)
-class _Told:
+class _PublishedStatus:
     status: Health
     observed_at: datetime
     again_at: datetime
     proves_until: datetime
 
     @classmethod
-    def of(cls, said: Observation, again_at: datetime) -> _Told:
+    def of(cls, said: Observation, again_at: datetime) -> _PublishedStatus:
         """Record of this observation for after it is published."""
         proves_until = said.observed_at + timedelta(seconds=said.valid_seconds or 0)
         return cls(said.status, said.observed_at, again_at, proves_until)
@@ -55,7 +55,7 @@ class AlertPublisher:
         self._origins = origins
         self._tell = tell
         self._evidence = evidence
-        self._told: dict[AlertOpinion, _Told] = {}
+        self._told: dict[AlertOpinion, _PublishedStatus] = {}
         self._one_at_a_time = asyncio.Lock()
 
     async def speak(self, opinions: Iterable[AlertOpinion], now: datetime) -> None:
@@ -114,7 +114,9 @@ class AlertPublisher:
         told = self._told.get(opinion)
         return told is not None and told.proves_until >= moment
 
-    def _answer(self, opinion: AlertOpinion, not_before: datetime, now: datetime) -> tuple[Observation, _Told] | None:
+    def _answer(
+        self, opinion: AlertOpinion, not_before: datetime, now: datetime
+    ) -> tuple[Observation, _PublishedStatus] | None:
         found = self._speaker(opinion)
         if found is None or _lasting(found[0], now):
             return None
@@ -129,13 +131,13 @@ class AlertPublisher:
         said_at = max(slot, told.observed_at) if told else slot
         at = max(min(seen_at, now), state.changed_at, said_at + timedelta(microseconds=1))
         observation = self._observation(state, origin, at, lasting=False)
-        return observation, _Told.of(observation, told.again_at if told else slot + refresh)
+        return observation, _PublishedStatus.of(observation, told.again_at if told else slot + refresh)
 
     def _again(self, opinion: AlertOpinion, now: datetime) -> bool:
         told = self._told.get(opinion)
         return told is None or now >= told.again_at
 
-    def _due(self, opinion: AlertOpinion, now: datetime) -> tuple[Observation, _Told] | None:
+    def _due(self, opinion: AlertOpinion, now: datetime) -> tuple[Observation, _PublishedStatus] | None:
         found = self._speaker(opinion)
         if found is None:
             self._told.pop(opinion, None)
@@ -153,7 +155,7 @@ class AlertPublisher:
             # We said otherwise of the same moment, before we knew of another process's alert.
             at = max(now, told.observed_at + timedelta(microseconds=1))
         observation = self._observation(state, origin, at, lasting=_lasting(state, now))
-        return observation, _Told.of(observation, slot + refresh)
+        return observation, _PublishedStatus.of(observation, slot + refresh)
 
     def _changed_at(self, opinion: AlertOpinion) -> datetime:
         """Time of the last change of this opinion. A POST of a standing alert counts where nothing else proves it."""
@@ -178,7 +180,7 @@ class AlertPublisher:
             detail=f"ended, recovery not proven: {state.detail}" if state.waits else state.detail,
         )  # fmt: skip
 
-    async def _say(self, due: list[tuple[AlertOpinion, Observation, _Told]]) -> Exception | None:
+    async def _say(self, due: list[tuple[AlertOpinion, Observation, _PublishedStatus]]) -> Exception | None:
         """Say all in one round, and remember what was said; give what failed.
 
         Where the bus refuses one of them, each is said alone: it harms no other.

@@ -18,7 +18,7 @@ from reactor.workbench.livecheck import SETTINGS
 from rules import loader
 from rules.core.errors import InvalidFiles, Problem
 from rules.loader import LoadedParts
-from rules.rehearsal.testing import tester
+from rules.rehearsal.rule_tests import tester
 
 
 @click.command()

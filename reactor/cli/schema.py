@@ -36,7 +36,7 @@ def _schema(what: str) -> dict[str, Any]:
 
         return Settings.model_json_schema(by_alias=True)
     if what == "test":
-        from rules.rehearsal.testing import tester
+        from rules.rehearsal.rule_tests import tester
 
         return tester.schema()
     from rules import loader

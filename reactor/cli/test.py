@@ -16,9 +16,9 @@ from reactor.cli.shared.tested import coverage_lines, lines, report
 from reactor.cli.shared.tested_files import all_tested
 from reactor.runtime.visible import visible, visible_json
 from rules.core.errors import Problem
-from rules.rehearsal.testing import tester
-from rules.rehearsal.testing.reason_coverage import coverage
-from rules.rehearsal.testing.suite_loader import RuleTestSuite
+from rules.rehearsal.rule_tests import tester
+from rules.rehearsal.rule_tests.reason_coverage import coverage
+from rules.rehearsal.rule_tests.suite_loader import RuleTestSuite
 
 
 @click.command()

@@ -60,7 +60,7 @@ class ThreadCall:
             self._socket = None  # it is closed already
 
 
-class _Told:
+class _ConnectionReport:
     """Tells the call of this thread which connection it uses."""
 
     sock: Any
@@ -72,16 +72,16 @@ class _Told:
         return super().getresponse()  # type: ignore[misc]  # of the connection that this is mixed into
 
 
-class _Connection(_Told, HTTPConnection):
+class _PlainConnection(_ConnectionReport, HTTPConnection):
     pass
 
 
-class _SecureConnection(_Told, HTTPSConnection):
+class _SecureConnection(_ConnectionReport, HTTPSConnection):
     pass
 
 
 class _Pool(HTTPConnectionPool):
-    ConnectionCls = _Connection
+    ConnectionCls = _PlainConnection
 
 
 class _SecurePool(HTTPSConnectionPool):

@@ -11,7 +11,7 @@ from reactor.runtime.errors import SettingsError
 from reactor.settings.server_settings import ClusterSettings
 
 if TYPE_CHECKING:
-    from reactor.clients.kubernetes import Kubernetes
+    from reactor.clients.kubernetes_api import Kubernetes
 
 
 class Clusters:
@@ -35,7 +35,7 @@ class Clusters:
         return await self._connecting[name]()
 
     async def _connect(self, name: str) -> Kubernetes:
-        from reactor.clients.kubernetes import connect  # 0.6 s: only who has a cluster pays
+        from reactor.clients.kubernetes_api import connect  # 0.6 s: only who has a cluster pays
 
         api = self._connected[name] = await connect(name, self._settings[name])
         return api

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from reactor.runtime.certificates import Certificates
 from reactor.runtime.errors import SettingsError
-from reactor.settings.balancers import WebhookSettings
+from reactor.settings.balancer_settings import WebhookSettings
 from reactor.settings.notifier_settings import Notifier
 from reactor.settings.server_settings import AwsAccess, Endpoint
 

@@ -56,7 +56,7 @@ class RouteEntry:
         return not isinstance(self.weight, bool) and self.weight in (wanted, str(wanted))
 
 
-class _Rule(NamedTuple):
+class _WeightedPart(NamedTuple):
     """A part of a route that has a weighted list."""
 
     found: JsonObject
@@ -129,7 +129,7 @@ def hundredths(kind: RouteFormat, entry: RouteEntry) -> int:
     return round(number * FRACTIONS)  # type: ignore[operator]  # only a number is whole
 
 
-def _managed(kind: RouteFormat, found: JsonObject, rule: int | str | None) -> _Rule:
+def _managed(kind: RouteFormat, found: JsonObject, rule: int | str | None) -> _WeightedPart:
     rules = list(_rules(kind, found))
     if not rules:
         raise Unreadable("the route has no rules", "RuleMissing")
@@ -147,22 +147,22 @@ def _managed(kind: RouteFormat, found: JsonObject, rule: int | str | None) -> _R
     return next((one for one in rules if _has_several(one)), rules[0])
 
 
-def _has_several(rule: _Rule) -> bool:
+def _has_several(rule: _WeightedPart) -> bool:
     try:
         return len(rule.backends()) > 1
     except Unreadable:
         return False  # the rules that we do not read may be as they like
 
 
-def _rules(kind: RouteFormat, found: JsonObject) -> Iterator[_Rule]:
+def _rules(kind: RouteFormat, found: JsonObject) -> Iterator[_WeightedPart]:
     _dict(found.get("spec"), "spec")
     for path in kind.backends:
         before, every, inside = path.partition(EVERY)
         if not every:
-            yield _Rule(found, (), path)
+            yield _WeightedPart(found, (), path)
             continue
         for index, rule in enumerate(_list(_field(found, before, ""), before)):
-            yield _Rule(rule if isinstance(rule, dict) else {"": rule}, (*before.split("."), index), inside[1:])
+            yield _WeightedPart(rule if isinstance(rule, dict) else {"": rule}, (*before.split("."), index), inside[1:])
 
 
 def _entry(kind: RouteFormat, found: JsonObject, path: tuple[str | int, ...], home: JsonObject) -> RouteEntry:

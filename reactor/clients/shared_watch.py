@@ -47,14 +47,14 @@ Open = Callable[[str, Mapping[str, str], float], AbstractAsyncContextManager[Byt
 """Opens a watch of its own: path, query, idle seconds."""
 
 
-class _Event(NamedTuple):
+class _WatchLine(NamedTuple):
     version: int
     namespace: str | None
     """Namespace of the events; None: all namespaces."""
     line: bytes
 
 
-class _Reader:
+class _NamespaceWatch:
     """One namespace's part of a shared watch."""
 
     def __init__(self, namespace: str, version: int, now: float) -> None:
@@ -63,7 +63,7 @@ class _Reader:
         self.began = now
         self._waiting: asyncio.Queue[bytes | Exception | None] = asyncio.Queue()
 
-    def offer(self, event: _Event) -> None:
+    def offer(self, event: _WatchLine) -> None:
         """Pass an event on, if it is one of this namespace that it has not seen."""
         if event.namespace not in (None, self.namespace) or event.version <= self.version:
             return
@@ -73,7 +73,7 @@ class _Reader:
         else:
             self._waiting.put_nowait(event.line)
 
-    def confirm(self, bookmark: _Event) -> None:
+    def confirm(self, bookmark: _WatchLine) -> None:
         """Pass on that all is known up to this version, also where nothing has happened."""
         self.version = max(self.version, bookmark.version)
         self._waiting.put_nowait(bookmark.line)
@@ -100,8 +100,8 @@ class _Shared:
         self._query = query
         self._idle_seconds = idle_seconds
         self._open = open_
-        self._readers: set[_Reader] = set()
-        self._kept: deque[_Event] = deque()
+        self._readers: set[_NamespaceWatch] = set()
+        self._kept: deque[_WatchLine] = deque()
         self._version = self._floor = int(query["resourceVersion"])
         """resourceVersions: what is later than the floor is kept, or still to come."""
         self.ended = False
@@ -114,17 +114,17 @@ class _Shared:
         """True if the server has answered that we may not."""
         return self.opened.done() and isinstance(self.opened.exception(), Forbidden)
 
-    def join(self, namespace: str, version: int) -> _Reader:
+    def join(self, namespace: str, version: int) -> _NamespaceWatch:
         """Begin to read. Raises Expired where what has happened since this version is not known any more."""
         if version < self._floor:
             raise Expired(f"{self._path}: the shared watch knows nothing before {self._floor}")
-        reader = _Reader(namespace, version, _now())
+        reader = _NamespaceWatch(namespace, version, _now())
         for event in self._kept:
             reader.offer(event)
         self._readers.add(reader)
         return reader
 
-    def leave(self, reader: _Reader) -> None:
+    def leave(self, reader: _NamespaceWatch) -> None:
         self._readers.discard(reader)
 
     async def stop(self) -> None:
@@ -157,9 +157,9 @@ class _Shared:
                 reader.end(None)
         return read
 
-    def _bookmark(self) -> _Event:
+    def _bookmark(self) -> _WatchLine:
         found = {"type": "BOOKMARK", "object": {"metadata": {"resourceVersion": str(self._version)}}}
-        return _Event(self._version, None, json.dumps(found).encode())
+        return _WatchLine(self._version, None, json.dumps(found).encode())
 
     def _take(self, line: bytes) -> None:
         kind, found = parsed_event(self._path, line)  # raises what the server says, Expired for one
@@ -168,9 +168,9 @@ class _Shared:
             raise ApiUnavailable(f"{self._path}: resourceVersion {version!r} is no number")
         key = key_of(found)
         if kind == "BOOKMARK" or key is None:
-            event = _Event(int(version), None, line)
+            event = _WatchLine(int(version), None, line)
         else:
-            event = _Event(int(version), key.namespace, line)
+            event = _WatchLine(int(version), key.namespace, line)
         self._version = max(self._version, event.version)
         self._kept.append(event)
         if len(self._kept) > KEPT_EVENTS:

@@ -25,7 +25,7 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
-class _Asked:
+class _InboxQuestion:
     at: datetime
     """Time of the question how far the inbox reaches."""
     last: int
@@ -41,7 +41,7 @@ class Watermark:
         self._bus = bus
         self._clock = clock
         self._reading = reading
-        self._asked: _Asked | None = None
+        self._asked: _InboxQuestion | None = None
         self._oldest = 0
         self._since = 0.0
         """Monotonic time at which the oldest message of the inbox was first seen as its oldest."""
@@ -62,7 +62,7 @@ class Watermark:
             return asked.at  # read meanwhile: no question takes as long as those before it
         now, inbox = self._clock.now(), await self._bus.extent(INBOX)
         if asked is None or asked.at < moment or inbox.last < asked.last:  # less: the bus was wiped
-            asked = self._asked = _Asked(now, inbox.last)
+            asked = self._asked = _InboxQuestion(now, inbox.last)
         if inbox.first <= asked.last and not self._is_stuck(inbox):
             return None
         # Only now: what was routed meanwhile is unread. And once: who reads as fast as facts come gets done as well.

@@ -84,7 +84,7 @@ class DemoWorld:
 def read_settings(path: Path) -> Settings:
     """Read a settings file and nothing else: the caller's environment must not point the demo at a bus of theirs."""
 
-    class FromFile(Settings):
+    class DemoSettings(Settings):
         model_config = SettingsConfigDict(yaml_file=path)
 
         @classmethod
@@ -93,7 +93,7 @@ def read_settings(path: Path) -> Settings:
         ) -> tuple[PydanticBaseSettingsSource, ...]:
             return (YamlConfigSettingsSource(settings_cls),)
 
-    return FromFile()
+    return DemoSettings()
 
 
 @asynccontextmanager

@@ -43,7 +43,7 @@ LEAVE = 1.0
 
 
 @dataclass(frozen=True, slots=True)
-class _Beat:
+class _OwnHeartbeat:
     """A heartbeat of ours that the store has taken."""
 
     revision: int
@@ -76,9 +76,9 @@ class Fleet:
         self._peers = Peers(name, clock)
         self._owners = Owners(self._store, name, kind)
         self._shares = shares
-        self._sent: _Beat | None = None
+        self._sent: _OwnHeartbeat | None = None
         """Our newest heartbeat that was taken."""
-        self._known: _Beat | None = None
+        self._known: _OwnHeartbeat | None = None
         """Our newest heartbeat that came back."""
         self._read = 0
         """The revision of our own key, as the watch gave it last."""
@@ -127,7 +127,7 @@ class Fleet:
     def _unbroken(self) -> bool:
         return self._known is not None and self._known.losses == self._losses()
 
-    def _outdated(self, beat: _Beat) -> bool:
+    def _outdated(self, beat: _OwnHeartbeat) -> bool:
         """True if this process was stopped since this heartbeat: others may have joined, or taken us for dead."""
         return beat.at < self._clock.standstill.ended_at
 
@@ -208,7 +208,7 @@ class Fleet:
             self._missed = True
             self._changed.set()
             raise
-        self._sent = _Beat(revision, began, at, losses)
+        self._sent = _OwnHeartbeat(revision, began, at, losses)
         self._settle()
 
     def _settle(self) -> None:

@@ -1,6 +1,7 @@
-"""The jobs of the role `observer` under one rule set: sources, inventories, and what is remembered of workloads.
+"""The jobs of the role `observer` under one rule set: sources, and what rules read besides them.
 
-Members of a fleet share them out by their names (`reactor.fleet`).
+Members of a fleet share them out by their names (`reactor.fleet`). No kind of source or rule is named here: a source's
+module is found by its name, and a rule's kind says what is read for its rules (`FileKind.reads`).
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from functools import partial
-from typing import cast
+from typing import Any, cast
 
 from bus.messages import LoadBalancerKind
 from bus.topology import TEMPLATES
@@ -19,10 +20,11 @@ from reactor.process.process_context import ProcessContext
 from reactor.runtime.supervise import forever
 from reactor.sources.catalog import is_run, start_all
 from reactor.sources.source_context import SourceContext
-from rules.kinds.cluster_taint.model import ClusterTaint
-from rules.kinds.traffic.model import TrafficFailover
-from rules.kinds.workload.model import WorkloadFailover
+from rules.catalog import file_kind_of
+from rules.kinds.traffic.model import RouteSelection
+from rules.kinds.workload.copy_needs import RememberedWorkloads
 from rules.loader import RuleSet
+from rules.rulefile.feeds import KarmadaPlane
 
 
 def observer_jobs(rules: RuleSet, context: ProcessContext, world: SourceContext) -> dict[str, Start]:
@@ -30,13 +32,29 @@ def observer_jobs(rules: RuleSet, context: ProcessContext, world: SourceContext)
     sources: dict[str, Start] = {
         f"source/{source.name}": partial(start_all, [source], world) for source in rules.sources if is_run(source.kind)
     }
-    return sources | _routes(rules, world) | _karmada(rules, context, world) | _remembering(rules, context)
+    read = _read(rules)
+    return (
+        sources
+        | _routes(read[RouteSelection], world)
+        | _karmada(read[KarmadaPlane], context, world)
+        | _remembering(read[RememberedWorkloads], context)
+    )
 
 
-def _routes(rules: RuleSet, world: SourceContext) -> dict[str, Start]:
+def _read(rules: RuleSet) -> dict[type, list[Any]]:
+    """Give what the rules read, by its type. Raises LookupError for what no job reads: they would wait without end."""
+    read: dict[type, list[Any]] = {RouteSelection: [], KarmadaPlane: [], RememberedWorkloads: []}
+    for rule in rules.rules:
+        for one in file_kind_of(rule).reads(rule):
+            if type(one) not in read:
+                raise LookupError(f"{type(rule).__name__} reads a {type(one).__name__}, and no job in {__name__} does")
+            read[type(one)].append(one)
+    return read
+
+
+def _routes(selections: Sequence[RouteSelection], world: SourceContext) -> dict[str, Start]:
     """One job for the routes of all clusters, and one for each load balancer."""
     jobs: dict[str, Start] = {}
-    selections = [rule.route for rule in rules.rules if isinstance(rule, TrafficFailover)]
     if routes := [one for one in selections if one.in_cluster]:
         jobs["routes"] = partial(start_all, (), world, routes=routes)
     for one in selections:
@@ -46,27 +64,22 @@ def _routes(rules: RuleSet, world: SourceContext) -> dict[str, Start]:
     return jobs
 
 
-def _karmada(rules: RuleSet, context: ProcessContext, world: SourceContext) -> dict[str, Start]:
+def _karmada(planes: Sequence[KarmadaPlane], context: ProcessContext, world: SourceContext) -> dict[str, Start]:
     """One job, where Karmada carries out a rule."""
-    carried = [
-        rule for rule in rules.rules if isinstance(rule, WorkloadFailover | ClusterTaint) and rule.carrier == "Karmada"
-    ]
-    if not carried:
+    if not planes:
         return {}
-    selectors = [rule.policies.selector for rule in carried if isinstance(rule, WorkloadFailover) and rule.policies]
-    planes = {context.settings.karmada.cluster: selectors}
-    return {"karmada": partial(start_all, (), world, karmada=planes)}
+    selectors = [one.policies for one in planes if one.policies is not None]
+    return {"karmada": partial(start_all, (), world, karmada={context.settings.karmada.cluster: selectors})}
 
 
-def _remembering(rules: RuleSet, context: ProcessContext) -> dict[str, Start]:
+def _remembering(wanted: Sequence[RememberedWorkloads], context: ProcessContext) -> dict[str, Start]:
     """A job for each cluster: what workloads look like while they can be read, for when they cannot."""
-    ours = [rule for rule in rules.rules if isinstance(rule, WorkloadFailover) and rule.carrier == "Kubernetes"]
     templates = BusTemplates(context.bus.store(TEMPLATES), context.clock)
 
     def start(cluster: str) -> Sequence[asyncio.Task[None]]:
         run = partial(
-            remembering.run, cluster, ours, clusters=context.clusters.get, templates=templates, clock=context.clock
+            remembering.run, cluster, wanted, clusters=context.clusters.get, templates=templates, clock=context.clock
         )
         return [asyncio.create_task(forever(f"remembering {cluster}", run, context.loops))]
 
-    return {f"remember/{cluster}": partial(start, cluster) for cluster in context.settings.clusters} if ours else {}
+    return {f"remember/{cluster}": partial(start, cluster) for cluster in context.settings.clusters} if wanted else {}

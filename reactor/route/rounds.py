@@ -11,8 +11,8 @@ from bus.errors import NotPermitted, Unavailable
 from bus.port import Bus, Outgoing
 
 
-class _Round:
-    def __init__(self, send: Callable[[_Round], Coroutine[Any, Any, None]]) -> None:
+class _OpenRound:
+    def __init__(self, send: Callable[[_OpenRound], Coroutine[Any, Any, None]]) -> None:
         self.messages: list[Outgoing] = []
         self.tellers = 0
         self.sending = asyncio.create_task(send(self))
@@ -24,7 +24,7 @@ class Rounds:
 
     def __init__(self, bus: Bus) -> None:
         self._bus = bus
-        self._next: _Round | None = None
+        self._next: _OpenRound | None = None
 
     async def publish(self, messages: Sequence[Outgoing]) -> None:
         """Publish with all that is given until the loop comes round. Raises what `publish_all` raises.
@@ -46,14 +46,14 @@ class Rounds:
                 raise
             await self._bus.publish_all(messages)
 
-    def _joined(self, messages: Sequence[Outgoing]) -> _Round:
+    def _joined(self, messages: Sequence[Outgoing]) -> _OpenRound:
         if self._next is None:
-            self._next = _Round(self._send)
+            self._next = _OpenRound(self._send)
         self._next.messages.extend(messages)
         self._next.tellers += 1
         return self._next
 
-    async def _send(self, round_: _Round) -> None:
+    async def _send(self, round_: _OpenRound) -> None:
         self._next = None
         await self._bus.publish_all(round_.messages)
 

@@ -157,51 +157,53 @@ def _unknown(rules: RuleSet, settings: Settings) -> Iterator[str]:
                 yield _says(where, ask.key, ask.name, ask.section, known[ask.section])
 
 
-class _Ask(NamedTuple):
+class _ServerName(NamedTuple):
     key: str
     name: str
     section: str = "clusters"
 
 
-def _asked_by_rule(rule: Rule, settings: Settings) -> Iterator[_Ask]:
+def _asked_by_rule(rule: Rule, settings: Settings) -> Iterator[_ServerName]:
     """Clusters of a WorkloadFailover are none of it: more may be placed on than we reach, and the executor warns."""
     match rule:
         case TrafficFailover() if rule.route.in_cluster:
-            yield _Ask("route.cluster", rule.route.cluster)
+            yield _ServerName("route.cluster", rule.route.cluster)
         case TrafficFailover():
-            yield _Ask("route.name", rule.route.name or "", "loadBalancers")
+            yield _ServerName("route.name", rule.route.name or "", "loadBalancers")
         case ZoneIsolation():
             yield from _asked_by_zones(rule)
         case WorkloadFailover() | ClusterTaint():
             if rule.carrier == "Karmada":
-                yield _Ask("carrier Karmada, the settings' karmada.cluster", settings.karmada.cluster)
+                yield _ServerName("carrier Karmada, the settings' karmada.cluster", settings.karmada.cluster)
         case _:
             refuse_rule(rule, _HERE)
     for name in rule.notify:
-        yield _Ask("notify", name, "notifiers")
+        yield _ServerName("notify", name, "notifiers")
 
 
-def _asked_by_zones(rule: ZoneIsolation) -> Iterator[_Ask]:
+def _asked_by_zones(rule: ZoneIsolation) -> Iterator[_ServerName]:
     # Of a Shoot the reactor itself only shifts the traffic; for the rest it asks Gardener.
     if rule.shoot is None or StepName.SHIFT_TRAFFIC in rule.steps:
-        yield _Ask("cluster", rule.cluster_name)
+        yield _ServerName("cluster", rule.cluster_name)
     if rule.shoot is not None:
-        yield _Ask("shoot.cluster", rule.shoot.cluster)
+        yield _ServerName("shoot.cluster", rule.shoot.cluster)
     if rule.seed is not None:
-        yield _Ask("seed.cluster", rule.seed.cluster)
+        yield _ServerName("seed.cluster", rule.seed.cluster)
     if rule.verify is not None:
-        yield _Ask("verify.prometheus", rule.verify.prometheus, "prometheus")
+        yield _ServerName("verify.prometheus", rule.verify.prometheus, "prometheus")
 
 
-def _asked_by_source(source: LoadedSource) -> Iterator[_Ask]:
+def _asked_by_source(source: LoadedSource) -> Iterator[_ServerName]:
     match source:
         case ClusterProbe() | EndpointsWatch() | LeaseWatch() | NodeWatch() | WorkloadWatch():
-            yield _Ask("cluster", source.cluster)
+            yield _ServerName("cluster", source.cluster)
         case PrometheusQuery():
-            yield _Ask("prometheus", source.prometheus, "prometheus")
+            yield _ServerName("prometheus", source.prometheus, "prometheus")
         case AlertmanagerWebhook():
             yield from (
-                [] if source.confirm is None else [_Ask("confirm.prometheus", source.confirm.prometheus, "prometheus")]
+                []
+                if source.confirm is None
+                else [_ServerName("confirm.prometheus", source.confirm.prometheus, "prometheus")]
             )
         case _:
             refuse_source(source, _HERE, "cluster", "prometheus")

@@ -16,7 +16,7 @@ from pydantic.alias_generators import to_camel
 from pydantic_settings import BaseSettings, InitSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
 
 from reactor.runtime.errors import SettingsError
-from reactor.settings.balancers import LoadBalancerSettings
+from reactor.settings.balancer_settings import LoadBalancerSettings
 from reactor.settings.bus_settings import BusSettings
 from reactor.settings.custom_routes import CustomRouteKind
 from reactor.settings.listeners import PORT_MAX, parted
@@ -26,7 +26,7 @@ from reactor.settings.receiver_settings import HealthSettings, Receiver
 from reactor.settings.server_settings import AwsAccess, ClusterSettings, Endpoint, Karmada
 from reactor.settings.sources import Environment, by_alias, in_words, read_file, unreadable
 from reactor.settings.tracing_settings import Tracing
-from reactor.settings.web import Web
+from reactor.settings.web_settings import Web
 from rules.rulefile.described import Described
 from rules.rulefile.fields import KubeName
 from rules.rulefile.route_kinds import CUSTOM, ROUTE_KINDS, RouteFormat

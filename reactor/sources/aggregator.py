@@ -18,7 +18,8 @@ from reactor.clients.changes import ReadInterval, digest
 from reactor.runtime.clock import Clock
 from reactor.sources.publisher import HealthPublisher
 from reactor.sources.refresh import LookAgain, Requests
-from reactor.sources.republisher import LONG_AGO, gather
+from reactor.sources.republisher import gather
+from reactor.sources.standing_fact import LONG_AGO
 
 CATCH_UP_SECONDS = 5.0
 """Seconds between two tries to publish what could not be published because a watch was lost."""

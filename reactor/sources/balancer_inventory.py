@@ -16,8 +16,9 @@ from reactor.clients.changes import ReadInterval
 from reactor.clients.kubernetes_port import NotFound
 from reactor.runtime import telemetry
 from reactor.runtime.errors import Retryable, SettingsError, Terminal
-from reactor.sources.republisher import LONG_AGO, Republisher
+from reactor.sources.republisher import Republisher
 from reactor.sources.source_context import SourceContext
+from reactor.sources.standing_fact import LONG_AGO
 from reactor.sources.ticker import Ticker
 from rules.kinds.traffic.route_state import HEALTHY_ANNOTATION
 
@@ -28,7 +29,7 @@ log = logging.getLogger(__name__)
 
 async def run(name: str, kind: LoadBalancerKind, world: SourceContext) -> None:
     """Read until cancelled. Raises SettingsError."""
-    reader = _Reader(world.load_balancers.get(name, kind), kind, world)
+    reader = _BalancerPoll(world.load_balancers.get(name, kind), kind, world)
     pace = Ticker(
         world, reader.read, name=reader.name, every_seconds=reader.balancer.every_seconds,
         timeout_seconds=reader.balancer.timeout_seconds,
@@ -38,7 +39,7 @@ async def run(name: str, kind: LoadBalancerKind, world: SourceContext) -> None:
         group.create_task(reader.standing.keep(lambda: LONG_AGO if pace.alive and not reader.complaint else None))
 
 
-class _Reader:
+class _BalancerPoll:
     def __init__(self, balancer: LoadBalancer, kind: LoadBalancerKind, world: SourceContext) -> None:
         self.balancer = balancer
         self.name = f"loadBalancer/{balancer.name}"

@@ -13,15 +13,15 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Set
-from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from math import inf
-from typing import Any, Generic, TypeAlias, TypeVar
+from typing import Any, Generic, TypeAlias
 
-from bus.messages import Message, Observation
+from bus.messages import Observation
 from reactor.clients.changes import ReadInterval
 from reactor.runtime.clock import Clock
 from reactor.runtime.errors import Retryable
+from reactor.sources.standing_fact import LONG_AGO, Said, StandingFact, dated, doubtful
 from reactor.sources.wanted_looks import WantedLooks
 
 TICKS_PER_PERIOD = 6  # what is due is looked for so often: at most a sixth of the period late
@@ -35,12 +35,8 @@ LOOK_ON_SECONDS = 0.001
 """Seconds that a look waits for the bus: what fails at the same moment comes with the next event of a watch. A bus that
 syncs to a disk takes some milliseconds for each, and the last of hundreds would wait for the sum of them."""
 PATIENCE_SECONDS = 0.25  # a bus that takes longer is away
-LONG_AGO = datetime.min.replace(tzinfo=UTC)
-LEAST_STALE_SECONDS = 0.001  # an observation that is stale at once is none
-
 log = logging.getLogger(__name__)
 
-Said = TypeVar("Said", bound=Message)
 Seen: TypeAlias = Callable[[], datetime | None]
 """Gives the time up to which the current state is known to be so; LONG_AGO where only each look for itself says it;
 None: it cannot be believed now."""
@@ -63,21 +59,6 @@ def no_facts_lost(_: Callable[[], None]) -> Callable[[], None]:
     return lambda: None
 
 
-@dataclass(slots=True)
-class _Entry(Generic[Said]):
-    key: str
-    fact: Said
-    since: datetime  # from when on each look has found it so
-    seen_at: datetime  # when it was last found to be so
-    due_at: float = 0  # on the clock's monotonic time; 0: owed, the bus has not taken it yet
-    once: bool = False  # forgotten as soon as it is told
-    telling: bool = False
-    told_at: float = -inf  # when it was last told, or is being told, on the clock's monotonic time
-    told_of: datetime = LONG_AGO  # as of when
-    known_until: datetime = LONG_AGO  # to be told: until when the source knows it to be so, beyond what was found
-    proven_until: datetime = LONG_AGO  # the same, as far as it can prove it
-
-
 class Republisher(Generic[Said]):
     """The standing facts of one source, by key."""
 
@@ -89,7 +70,7 @@ class Republisher(Generic[Said]):
         self._on_facts_lost = on_facts_lost
         self._clock = clock
         self._period = period_seconds
-        self._entries: dict[str, _Entry[Said]] = {}
+        self._entries: dict[str, StandingFact[Said]] = {}
         self._proven: SeenEach | None = None
         self._wanted = WantedLooks()
         self._telling: set[asyncio.Task[None]] = set()
@@ -141,7 +122,7 @@ class Republisher(Generic[Said]):
         look = look or ReadInterval(self._clock.now(), self._clock.now())
         entry = self._entries.get(key)
         if entry is None:
-            entry = self._entries[key] = _Entry(key, fact, look.ended, look.ended)
+            entry = self._entries[key] = StandingFact(key, fact, look.ended, look.ended)
         elif changed or entry.once or not unbroken:
             entry.since = entry.seen_at = look.ended
             entry.due_at, entry.known_until, entry.proven_until = 0, LONG_AGO, LONG_AGO
@@ -159,7 +140,7 @@ class Republisher(Generic[Said]):
         """Let this be the last word about it: told at once, or as soon as the bus takes it, and then forgotten."""
         self._wanted.forget(key)
         now = self._clock.now()
-        entry = self._entries.setdefault(key, _Entry(key, fact, now, now))
+        entry = self._entries.setdefault(key, StandingFact(key, fact, now, now))
         entry.fact, entry.since, entry.seen_at, entry.due_at, entry.once = fact, now, now, 0, True
         entry.known_until = entry.proven_until = LONG_AGO
         await self._soon(entry)
@@ -182,9 +163,9 @@ class Republisher(Generic[Said]):
         await gather(self._told_doubt(self._entries[key]) for key in waiting if doubted(key))
         return bool(waiting)
 
-    async def _told_doubt(self, entry: _Entry[Said]) -> None:
+    async def _told_doubt(self, entry: StandingFact[Said]) -> None:
         try:
-            await self._tell(_doubtful(entry, self._clock.now()))
+            await self._tell(doubtful(entry, self._clock.now()))
         except Retryable as error:  # a decider that has to know asks again in a second
             log.debug("the bus does not take that a list is doubted", extra={"reason": str(error)})
 
@@ -194,7 +175,7 @@ class Republisher(Generic[Said]):
             await self._answer([*self.wanted], seen)
 
     async def _answer(self, keys: Iterable[str], seen: SeenEach) -> None:
-        answered: list[tuple[_Entry[Said], datetime]] = []
+        answered: list[tuple[StandingFact[Said], datetime]] = []
         for key in keys:
             entry, until = self._entries[key], seen(key)
             moment = None if until is None else self._wanted.answered(key, max(entry.seen_at, until))
@@ -203,7 +184,7 @@ class Republisher(Generic[Said]):
                 answered.append((entry, until))
         await gather(self._soon(entry, until) for entry, until in answered)
 
-    def _was_just_told(self, entry: _Entry[Said], moment: datetime) -> bool:
+    def _was_just_told(self, entry: StandingFact[Said], moment: datetime) -> bool:
         """True if its fact was told a moment ago, as of this moment or later."""
         return entry.told_of >= moment and self._clock.monotonic() - entry.told_at < JUST_SECONDS
 
@@ -263,7 +244,7 @@ class Republisher(Generic[Said]):
             if not self._away.is_set():
                 await self._refresh(seen)
 
-    async def _soon(self, entry: _Entry[Said], seen: datetime = LONG_AGO) -> None:
+    async def _soon(self, entry: StandingFact[Said], seen: datetime = LONG_AGO) -> None:
         """Tell it, and leave it to itself where the bus takes its time. While the bus is away it is only owed."""
         if self._mistake is not None:
             raise self._mistake
@@ -293,7 +274,7 @@ class Republisher(Generic[Said]):
         if self._mistake is not None:
             raise self._mistake
 
-    async def _tell_newest(self, entry: _Entry[Said], seen: datetime = LONG_AGO) -> None:
+    async def _tell_newest(self, entry: StandingFact[Said], seen: datetime = LONG_AGO) -> None:
         entry.known_until = max(entry.known_until, seen)
         proof = seen if self._proven is None else self._proven(entry.key) or LONG_AGO
         entry.proven_until = max(entry.proven_until, proof)
@@ -309,7 +290,7 @@ class Republisher(Generic[Said]):
                 # For each fact by itself: what many ask for is told again and again, and the bus is there.
                 late = asyncio.get_running_loop().call_later(PATIENCE_SECONDS, self._away.set)
                 try:
-                    await self._tell(_dated(entry))
+                    await self._tell(dated(entry))
                 finally:
                     late.cancel()
                 self._refused = False
@@ -324,31 +305,6 @@ class Republisher(Generic[Said]):
             entry.telling = False
         if entry.once and entry.due_at and self._entries.get(entry.key) is entry:
             del self._entries[entry.key]
-
-
-def _dated(entry: _Entry[Said]) -> Said:
-    proven = max(entry.seen_at, entry.proven_until)
-    observed_at = max(proven, entry.known_until)
-    dates: dict[str, Any] = {"observed_at": observed_at}
-    if isinstance(entry.fact, Observation):
-        dates["since"] = entry.since
-        if proven < observed_at:
-            dates["valid_seconds"] = (proven - observed_at).total_seconds()
-    return entry.fact.model_copy(update=dates)
-
-
-def _doubtful(entry: _Entry[Said], now: datetime) -> Said:
-    """The fact as it was last seen, dated now: it goes stale when it would have, and proves no more."""
-    if not isinstance(entry.fact, Observation):
-        return entry.fact
-    age = (now - entry.seen_at).total_seconds()
-    stale = entry.fact.stale_seconds
-    return entry.fact.model_copy(
-        update={
-            "observed_at": now, "since": entry.since, "valid_seconds": -age, "doubted": True,
-            "stale_seconds": None if stale is None else max(stale - age, LEAST_STALE_SECONDS),
-        }
-    )  # fmt: skip
 
 
 async def gather(sayings: Iterable[Coroutine[Any, Any, None]]) -> None:

@@ -13,8 +13,8 @@ import random
 from datetime import datetime
 from typing import Any, Protocol
 
-from reactor.sources.republisher import LONG_AGO
 from reactor.sources.source_context import SourceContext
+from reactor.sources.standing_fact import LONG_AGO
 
 SPREAD_SECONDS_MAX = 1.0  # a thousand probes that start together would fire together without end
 

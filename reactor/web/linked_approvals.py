@@ -15,7 +15,7 @@ from bus.messages import Approve, Reject
 from bus.topology import LINKS
 from reactor.actions.notify.approval_link import ApprovalLink, ApprovalLinks, LinkUnusable
 from reactor.runtime.clock import Clock
-from reactor.settings.web import WebRole
+from reactor.settings.web_settings import WebRole
 from reactor.views.commanding import give
 from reactor.views.pending import about, request_of, waits
 from reactor.views.rows import Row, stamp

@@ -15,7 +15,7 @@ from pydantic import ValidationError
 
 from bus.messages import AnyCommand, Approve, Reject
 from reactor.runtime.clock import Clock
-from reactor.settings.web import WebRole
+from reactor.settings.web_settings import WebRole
 from reactor.views.commanding import give
 from reactor.views.pending import about, request_of, waits
 from reactor.views.rows import stamp

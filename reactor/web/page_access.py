@@ -17,7 +17,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from reactor.runtime.errors import ReactorError, SettingsError
-from reactor.settings.web import Web, WebRole, WebUser
+from reactor.settings.web_settings import Web, WebRole, WebUser
 from reactor.webhook.auth import SecretFile
 
 COOKIE = "reactor_session"

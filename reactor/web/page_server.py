@@ -17,7 +17,7 @@ from reactor.runtime.clock import Clock
 from reactor.runtime.errors import Retryable, Terminal
 from reactor.runtime.log_throttle import LogThrottle
 from reactor.settings.server_settings import ClusterSettings
-from reactor.settings.web import Web
+from reactor.settings.web_settings import Web
 from reactor.web.api_document import document
 from reactor.web.backtest_folder import BacktestFolder
 from reactor.web.board import Board

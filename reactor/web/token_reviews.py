@@ -10,7 +10,7 @@ from typing import Any
 
 from reactor.clients.kubernetes_port import KubeApi
 from reactor.runtime.clock import Clock
-from reactor.settings.web import WebTokenReview
+from reactor.settings.web_settings import WebTokenReview
 from reactor.web.page_access import Access, Denied, Viewer
 
 PATH = "/apis/authentication.k8s.io/v1/tokenreviews"

@@ -18,7 +18,7 @@ from pathlib import Path
 from reactor.runtime.certificates import Certificates, serving
 from reactor.runtime.errors import SettingsError
 from reactor.settings.receiver_settings import Receiver
-from reactor.settings.web import Web
+from reactor.settings.web_settings import Web
 
 log = logging.getLogger(__name__)
 

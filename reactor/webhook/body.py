@@ -45,7 +45,7 @@ class Body:
     """Number of alerts that Alertmanager left out (max_alerts)."""
 
 
-class _Post(BaseModel):
+class _WebhookBody(BaseModel):
     """The top of the body. The group's status and keys are ignored: they say nothing about one alert."""
 
     model_config = ConfigDict(extra="ignore", alias_generator=to_camel)
@@ -74,7 +74,7 @@ def read_body(raw: bytes, *, alerts_max: int = ALERTS_MAX) -> Body:
     return Body(hashlib.sha256(raw).hexdigest(), alerts, quarantined, post.truncated_alerts or 0)
 
 
-def _top(raw: bytes) -> _Post:
+def _top(raw: bytes) -> _WebhookBody:
     try:
         # Not model_validate_json: it holds everything twice, and a body of 32 MiB would not fit into its process.
         read = from_json(raw)
@@ -82,7 +82,7 @@ def _top(raw: bytes) -> _Post:
         text = f"Invalid JSON: {error}"
         raise BadBody(400, text, limit="depth" if "recursion limit" in text else "") from None
     try:
-        return _Post.model_validate(read)
+        return _WebhookBody.model_validate(read)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False, include_context=False)[0]
     where = ".".join(map(str, first["loc"][:1])) or "body"

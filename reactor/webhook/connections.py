@@ -33,7 +33,7 @@ BACKLOG = 256
 
 
 @dataclass(slots=True, eq=False)
-class _Connection:
+class _OpenConnection:
     socket: socket.socket
     peer: str
     since: float
@@ -57,8 +57,8 @@ class Connections:
         self._name = name
         self._limits = limits
         self._throttle = LogThrottle(clock)
-        self._by_number: dict[int, _Connection] = {}
-        self._by_handler: dict[object, _Connection] = {}
+        self._by_number: dict[int, _OpenConnection] = {}
+        self._by_handler: dict[object, _OpenConnection] = {}
         self.header_seconds = header_seconds
         self.make: Callable[[], asyncio.Protocol] | None = None
         telemetry.connections.labels(name).set_function(lambda: len(self._open()))
@@ -85,7 +85,7 @@ class Connections:
 
     def accepted(self, accepted: socket.socket, peer: str) -> None:
         """Count a new connection, and close another one, or this one, where it is one too many."""
-        one = _Connection(accepted, peer, asyncio.get_running_loop().time())
+        one = _OpenConnection(accepted, peer, asyncio.get_running_loop().time())
         open_ = self._open()
         same = [other for other in open_ if other.peer == peer]
         if len(same) >= self._limits.max_connections_per_peer:
@@ -109,7 +109,7 @@ class Connections:
             one.busy -= 1
             one.since = asyncio.get_running_loop().time()
 
-    def began(self, transport: asyncio.BaseTransport, handler: object) -> _Connection | None:
+    def began(self, transport: asyncio.BaseTransport, handler: object) -> _OpenConnection | None:
         """Take note of who answers on a connection, once its TLS handshake is done."""
         one = self._by_number.get(transport.get_extra_info("socket").fileno())
         if one is not None:
@@ -121,11 +121,11 @@ class Connections:
         if one := self._by_handler.pop(handler, None):
             one.closing = True
 
-    def _open(self) -> Collection[_Connection]:
+    def _open(self) -> Collection[_OpenConnection]:
         self._by_number = {number: one for number, one in self._by_number.items() if one.open}
         return self._by_number.values()
 
-    def _make_room(self, new: _Connection, among: Iterable[_Connection], limit: str) -> None:
+    def _make_room(self, new: _OpenConnection, among: Iterable[_OpenConnection], limit: str) -> None:
         idle = [one for one in among if not one.busy and new.since - one.since >= GRACE_SECONDS]
         victim = min(idle, key=lambda one: (not one.half_open, one.since), default=new)
         fate = "refused" if victim is new else "half-open" if victim.half_open else "idle"
@@ -185,7 +185,7 @@ class _Limited(asyncio.Protocol):
     def __init__(self, all_: Connections, inner: asyncio.Protocol) -> None:
         self._all = all_
         self._inner = inner
-        self._connection: _Connection | None = None
+        self._connection: _OpenConnection | None = None
         self._seen = b""
         self._deadline: asyncio.TimerHandle | None = None
 

@@ -41,7 +41,7 @@ class Index(Generic[T]):
     """Items under patterns of paths."""
 
     def __init__(self, entries: Iterable[tuple[Pattern, T]] = ()) -> None:
-        self._root = _Node()
+        self._root = _TrieNode()
         self._items: list[T] = []
         self._numbers: dict[T, int] = {}
         for pattern, item in entries:
@@ -78,7 +78,7 @@ class Index(Generic[T]):
         return tuple(self._items[number] for number in sorted(found))
 
 
-class _Node:
+class _TrieNode:
     """Node of the trie of patterns: children by next segment. Absent parts take no memory: most nodes have one child,
     and 1,000 rules have 13,000 nodes."""
 
@@ -86,31 +86,31 @@ class _Node:
 
     def __init__(self) -> None:
         self.ends: set[int] | None = None
-        self.exact: dict[str, _Node] | None = None
-        self.globs: dict[tuple[str, str], _Node] | None = None
+        self.exact: dict[str, _TrieNode] | None = None
+        self.globs: dict[tuple[str, str], _TrieNode] | None = None
         """By the text before the first wildcard and after the last."""
         self.shapes: tuple[tuple[int, int], ...] = ()
         """The lengths of these texts, each pair once: few, however many patterns there are."""
-        self.rest: _Node | None = None
+        self.rest: _TrieNode | None = None
         """After `**`."""
 
-    def child(self, segment: Segment) -> _Node:
+    def child(self, segment: Segment) -> _TrieNode:
         """Give the node behind a segment of a pattern."""
         if isinstance(segment, str):
             if self.exact is None:
                 self.exact = {}
-            return self.exact.get(segment) or self.exact.setdefault(segment, _Node())
+            return self.exact.get(segment) or self.exact.setdefault(segment, _TrieNode())
         if segment == MANY:
-            self.rest = self.rest or _Node()
+            self.rest = self.rest or _TrieNode()
             return self.rest
         ends = _ends(segment.text)
         if (shape := (len(ends[0]), len(ends[1]))) not in self.shapes:
             self.shapes += (shape,)
         if self.globs is None:
             self.globs = {}
-        return self.globs.get(ends) or self.globs.setdefault(ends, _Node())
+        return self.globs.get(ends) or self.globs.setdefault(ends, _TrieNode())
 
-    def fitting(self, segment: str) -> Iterable[_Node]:
+    def fitting(self, segment: str) -> Iterable[_TrieNode]:
         """Give the nodes behind all segments of patterns that this one may fit."""
         if self.exact is not None and (exact := self.exact.get(segment)) is not None:
             yield exact

@@ -61,7 +61,7 @@ def present(
     lacks: list[Lack] = []
     held = desired.held
     for act in desired.acts:
-        asked = _Asked(now, reader, _due(act))
+        asked = _LookRequest(now, reader, _due(act))
         since = _from_when(rule, act.needs, group, shared_group, now)
         contradiction = next(filter(None, (_contradicted(need, group, shared_group) for need in act.needs)), None)
         missing = [lack for need in act.needs for lack in _missing(rule, need, group, shared_group, since, asked)]
@@ -80,7 +80,7 @@ def present(
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class _LookRequest:
     """Context of a request for looks: asked since the act was `due`; silence counts no earlier than `not_before`."""
 
     now: datetime
@@ -98,7 +98,9 @@ def outdated(
         for act in desired.acts
         if act.proven_at is not None and act.proven_at + OUTDATED_AFTER < now and not on_its_way(group, act)
         for need in act.needs
-        for lack in _missing(rule, need, group, shared_group, now - OUTDATED_AFTER, _Asked(now, reader, _due(act)))
+        for lack in _missing(
+            rule, need, group, shared_group, now - OUTDATED_AFTER, _LookRequest(now, reader, _due(act))
+        )
     )
 
 
@@ -128,7 +130,7 @@ def confirmed(
     moment = max(since, _due(act) or since)
     if moment > now:
         return Confirmation(wanted=False, detail=f"it is due at {moment.isoformat()}")
-    asked = _Asked(now, reader, _due(act), since + SILENT_AFTER)
+    asked = _LookRequest(now, reader, _due(act), since + SILENT_AFTER)
     lacks = tuple(lack for need in act.needs for lack in _missing(rule, need, group, shared_group, moment, asked))
     return Confirmation(wanted=None if lacks else True, lacks=lacks)
 
@@ -191,7 +193,7 @@ def _contradicted(need: Evidence, group: Group, shared_group: Group | None) -> s
 
 
 def _missing(
-    rule: Rule, need: Evidence, group: Group, shared_group: Group | None, since: datetime, asked: _Asked
+    rule: Rule, need: Evidence, group: Group, shared_group: Group | None, since: datetime, asked: _LookRequest
 ) -> Iterator[Lack]:  # fmt: skip
     due = asked.due or since
     if since > asked.now:  # nothing proves what is still to come, also what holds for some seconds

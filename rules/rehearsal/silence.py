@@ -59,7 +59,7 @@ def with_silences(events: Sequence[TimedFact], silences: Iterable[tuple[float, S
     for (_, signal), mine in numbers.items():
         about = [(first, one) for first, one in silences if one.signal in (ALL, signal)]
         words = [(when, fact) for when, fact in (events[number] for number in mine) if isinstance(fact, Observation)]
-        heard += _Signal(about).heard(words)
+        heard += _SilencedSignal(about).heard(words)
     return sorted(heard, key=lambda event: event[0]) if moved else list(events)
 
 
@@ -74,7 +74,7 @@ def _merged(gaps: Iterable[Gap]) -> list[Gap]:
     return out
 
 
-class _Signal:
+class _SilencedSignal:
     """One signal of one target, as its source sees it and as it is heard."""
 
     def __init__(self, silences: Sequence[tuple[float, Silence]]) -> None:

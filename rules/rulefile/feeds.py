@@ -78,6 +78,13 @@ class Producers:
         ]
 
 
+class KarmadaPlane(NamedTuple):
+    """The inventory of the Karmada control plane of the settings."""
+
+    policies: str | None = None
+    """Label selector of the policies that the rule honours there."""
+
+
 def karmada_inventory(carrier: str) -> Iterator[Producer]:
     """Give what the inventory of a Karmada control plane says, to rules with this carrier; none with another."""
     if carrier == "Karmada":

@@ -47,6 +47,9 @@ class FileKind(Generic[R]):
     """(rule): all targets of which it uses observations, besides the peers that its guards count."""
     inventory: Callable[[R], Iterable[Producer]]
     """(rule): the observations that it brings along, without a source."""
+    reads: Callable[[R], Iterable[object]]
+    """(rule): what an observer reads for it besides sources: a selection of routes, a `KarmadaPlane`, workloads to be
+    remembered. `reactor/process/observer_jobs.py` has a reader for each type of them."""
     lists: Callable[[R, LoadedSource], bool]
     """(rule, source): whether it needs what the source tells besides health."""
 

@@ -14,7 +14,7 @@ import aiohttp
 from aiohttp import web
 
 from reactor.clients.balancers.haproxy import HAProxy as Client
-from reactor.settings.balancers import HAProxySettings as Settings
+from reactor.settings.balancer_settings import HAProxySettings as Settings
 from tests.e2e.processes import Child
 from tests.e2e.servers import binary
 from tests.e2e.waiting import until, until_told

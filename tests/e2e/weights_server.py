@@ -7,10 +7,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from reactor.clients.balancers.webhook import Webhook
+from reactor.clients.balancers.webhook_balancer import Webhook
 from reactor.clients.kubernetes_port import ApiUnavailable
 from reactor.runtime.clock import Clock
-from reactor.settings.balancers import WebhookSettings as Settings
+from reactor.settings.balancer_settings import WebhookSettings as Settings
 from tests.e2e.processes import Child
 from tests.e2e.waiting import until_told
 from tests.ports import free_port

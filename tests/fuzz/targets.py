@@ -24,7 +24,7 @@ from reactor.webhook.body import BadBody, read_body
 from rules import loader
 from rules.core.errors import InvalidFiles, InvalidHistory
 from rules.rehearsal import history
-from rules.rehearsal.testing import suite_loader as testreader
+from rules.rehearsal.rule_tests import suite_loader as testreader
 from rules.rulefile import jsonpath, selectors
 from rules.rulefile.matchers import BadMatcher, Matchers
 from rules.rulefile.promql import range_seconds

@@ -172,7 +172,7 @@ def test_every_guard_limits_something_and_is_a_reason_that_tests_have_to_show() 
     fields_ = Guards.model_fields.keys()
     limiting = [*(ROOT / "engine").glob("*.py"), *(ROOT / "limits").glob("*.py")]
     assert fields_ - attributes(*limiting) == set()
-    assert fields_ - {"rounding", "peers"} - attributes(ROOT / "rehearsal" / "testing" / "possible.py") == set()
+    assert fields_ - {"rounding", "peers"} - attributes(ROOT / "rehearsal" / "rule_tests" / "possible.py") == set()
 
 
 def test_every_guard_and_every_reason_is_explained_to_operators() -> None:

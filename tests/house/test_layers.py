@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import grimp
 
 ROOT = Path(__file__).parents[2]
-PLACED = {"bus", "rules", "reactor", "reactor.actions", "reactor.sources"}
+PLACED = {
+    "bus", "rules", "rules.rehearsal", "rules.rehearsal.world", "reactor", "reactor.actions", "reactor.demo",
+    "reactor.sources",
+}  # fmt: skip
 """Packages in whose layers each module and folder has its place."""
 DECIDING = {
     f"rules.engine.{name}"
@@ -49,8 +55,42 @@ def test_a_module_that_uses_the_engine_has_imported_the_catalog_of_kinds() -> No
     assert {module for module in using if "rules.catalog" not in imported(module)} == GIVEN
 
 
+def contracts() -> list[dict[str, Any]]:
+    return list(tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["importlinter"]["contracts"])
+
+
+def unplaced(folders: Iterable[str], those: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Folders that no contract gives a layer, and that are not among independent siblings."""
+    words = re.compile(r"[\w.]+")
+    layered = {
+        f"{above}.{name}"
+        for one in those
+        for above in one.get("containers", ())
+        for line in one["layers"]
+        for name in words.findall(line)
+    }
+    siblings = {module.removesuffix(".*") for one in those for module in one.get("modules", ()) if module[-1] == "*"}
+    return [one for one in folders if one not in layered and one.rpartition(".")[0] not in siblings]
+
+
 def test_a_new_package_has_to_be_given_its_place() -> None:
     """Else it could import all there is: import-linter says nothing of what no contract names."""
-    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["importlinter"]["contracts"]
-    assert {place for one in contracts if one.get("exhaustive") for place in one["containers"]} == PLACED
-    assert "reactor.workbench.*" in {place for one in contracts for place in one.get("modules", ())}
+    assert {place for one in contracts() if one.get("exhaustive") for place in one["containers"]} == PLACED
+    files = (path for name in ("bus", "rules", "reactor") for path in (ROOT / name).glob("*/**/__init__.py"))
+    assert unplaced((".".join(path.parent.relative_to(ROOT).parts) for path in files), contracts()) == []
+
+
+def test_a_package_without_a_place_is_found() -> None:
+    those = [{"containers": ["a"], "layers": ["b | c", "d"]}, {"modules": ["a.c.*", "a.d.e"]}]
+    assert unplaced(["a.b", "a.c", "a.c.x", "a.d", "a.d.e", "a.f"], those) == ["a.d.e", "a.f"]
+
+
+def test_the_emulated_api_server_knows_no_other_package() -> None:
+    """It takes the place of a server of others: code that both share would hide what they differ in."""
+    (one,) = [one for one in contracts() if one.get("source_modules") == ["reactor.demo.kube"]]
+    parts = {f"reactor.{path.parent.name}" for path in (ROOT / "reactor").glob("*/__init__.py")}
+    assert {"bus", "rules", *parts} - {*one["forbidden_modules"]} == {"reactor.demo"}
+
+
+def test_no_module_is_at_the_root_of_the_reactor() -> None:
+    assert [path.name for path in (ROOT / "reactor").glob("*.py")] == ["__init__.py"]

@@ -7,18 +7,20 @@ By the examples of docs/examples/keys, which have every kind: `reactor rbac` pri
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from functools import cache
 from typing import Any, Literal, get_args
 
 import pytest
 import yaml
 
+from reactor.process import observer_jobs
 from reactor.rulefiles import snapshot
 from reactor.settings.model import Settings
 from reactor.workbench.livecheck.server_questions import jobs
 from reactor.workbench.rights.collected import rights
 from rules import loader
-from rules.catalog import MODELS
+from rules.catalog import FILE_KINDS, MODELS
 from rules.loader import LoadedParts, RuleSet
 from rules.rulefile.model import Rule
 from rules.rulefile.sources import LoadedSource, Source
@@ -130,3 +132,16 @@ def test_a_source_that_names_a_prometheus_is_asked_about() -> None:
 def test_a_rule_that_acts_is_not_skipped(path: str, asked: Asked) -> None:
     with pytest.raises(NotImplementedError, match=f"ForgottenRule acts, and has no case in {path}"):
         asked(alone(rules=[(ForgottenRule(name="x"), Document("x.yaml", ""), ())]))
+
+
+def test_what_a_kind_reads_besides_sources_has_a_job() -> None:
+    read = observer_jobs._read(RuleSet(tuple(one for one, _, _ in parts().rules), ()))
+    assert all(read.values()), "no example reads what a job is for"
+
+
+def test_what_no_job_reads_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its rules would wait for it without end."""
+    forgotten = replace(FILE_KINDS[MODELS[0]], reads=lambda _: [3])
+    monkeypatch.setattr(observer_jobs, "file_kind_of", lambda _: forgotten)
+    with pytest.raises(LookupError, match=r"ForgottenRule reads a int, and no job in reactor.process.observer_jobs"):
+        observer_jobs._read(RuleSet((ForgottenRule(name="x"),), ()))

@@ -12,7 +12,7 @@ from typing import Any
 
 import yaml
 
-from reactor.clients.kubernetes import Kubernetes, connect
+from reactor.clients.kubernetes_api import Kubernetes, connect
 from reactor.settings.server_settings import ClusterSettings
 from tests.kube.api import PATIENCE, Api, Server
 

@@ -6,7 +6,7 @@ import logging
 from dataclasses import dataclass, field
 
 from reactor.actions.karmada.switches import refuse_to_fight
-from reactor.actions.workload.library import ClusterLookup
+from reactor.actions.workload.copy_sources import ClusterLookup
 from reactor.actions.workload.reports import connected
 from reactor.clients.kubernetes_port import Forbidden, KubeApi, NotFound
 from reactor.runtime.clock import Clock

@@ -28,7 +28,7 @@ _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class _Written:
+class _MovedWeights:
     before: Weights
     after: Weights
     others: str = ""
@@ -64,7 +64,7 @@ async def carry_out(balancer: LoadBalancer, action: SetWeights, clock: Clock, co
 
 async def _write_until_settled(
     balancer: LoadBalancer, action: SetWeights, clock: Clock, context: ExecutionContext
-) -> _Written | None:
+) -> _MovedWeights | None:
     try:
         async with asyncio.timeout(SETTLE_SECONDS):
             return await _try_writing(balancer, action, clock, context)
@@ -74,14 +74,14 @@ async def _write_until_settled(
 
 async def _try_writing(
     balancer: LoadBalancer, action: SetWeights, clock: Clock, context: ExecutionContext
-) -> _Written | None:
+) -> _MovedWeights | None:
     unanswered: Weights | None = None
     async for attempt in attempts():
         with attempt:
             seen = await balancer.read()
             if is_as_asked(seen, action):
                 # A write without an answer has taken effect: no other writer writes just this, just now.
-                return _Written(unanswered, seen) if unanswered is not None else None
+                return _MovedWeights(unanswered, seen) if unanswered is not None else None
             try:
                 after = await _write(balancer, seen, action, context)
             except ApiUnavailable:
@@ -92,20 +92,20 @@ async def _try_writing(
                 return await _read_back(balancer, seen, action, clock, context)
             if not is_as_asked(after, action):
                 raise NotAsAsked(f"{action.object}: the write was accepted, and then it was {_text(after)}")
-            return _Written(seen, after)
+            return _MovedWeights(seen, after)
     raise AssertionError("stamina ends with an answer or an error")
 
 
 async def _read_back(
     balancer: LoadBalancer, before: Weights, action: SetWeights, clock: Clock, context: ExecutionContext
-) -> _Written:
+) -> _MovedWeights:
     """Look again after a moment. Another writer who has written since is overwritten, once."""
     others = ""
     for once_more in (True, False):
         await clock.sleep(READ_BACK_SECONDS)
         after = await balancer.read()
         if is_as_asked(after, action):
-            return _Written(before, after, others)
+            return _MovedWeights(before, after, others)
         if once_more:
             others = _text(after)
             await _write(balancer, after, action, context)

@@ -12,7 +12,7 @@ from bus.messages import CancelEviction, Evict, Outcome
 from reactor.actions.conditional_write import ConditionalChange, conditional_write_object
 from reactor.actions.patches import patch
 from reactor.actions.workload import purge
-from reactor.actions.workload.library import ClusterLookup
+from reactor.actions.workload.copy_sources import ClusterLookup
 from reactor.actions.workload.marks import EVICTING_ANNOTATION, decision_of, follows, is_marked, refuse_if_stale, stamps
 from reactor.actions.workload.paths import path_of
 from reactor.actions.workload.reports import Report, connected, enforced, outcome

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from bus.messages import Outcome, Place
 from reactor.actions.conditional_write import SETTLE_SECONDS
 from reactor.actions.outcomes import Declined
-from reactor.actions.workload.library import ClusterLookup, Dependency, Library, dependencies
+from reactor.actions.workload.copy_sources import ClusterLookup, CopySources, Dependency, dependencies
 from reactor.actions.workload.reports import Report, connected, enforced, outcome
 from reactor.actions.workload.target import WriteTarget
 from reactor.actions.workload.templates import Templates
@@ -60,9 +60,9 @@ class Placer:
     async def _gather(self, action: Place) -> tuple[JsonObject, Sequence[Dependency]]:
         try:
             async with asyncio.timeout(SETTLE_SECONDS):
-                library = Library(action.sources, self.clusters, self.templates)
-                copy = await library.find(action.workload)
-                needed = await dependencies(library, action.workload, copy) if action.propagate_deps else []
+                copies = CopySources(action.sources, self.clusters, self.templates)
+                copy = await copies.find(action.workload)
+                needed = await dependencies(copies, action.workload, copy) if action.propagate_deps else []
                 return copy, needed
         except TimeoutError as error:
             sources = ", ".join(action.sources)

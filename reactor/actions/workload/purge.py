@@ -12,7 +12,7 @@ from bus.messages import Evict, Outcome, Purge
 from reactor.actions.conditional_write import SETTLE_SECONDS, attempts
 from reactor.actions.outcomes import Declined
 from reactor.actions.workload.copy_pods import evict_all, pods_of
-from reactor.actions.workload.library import ClusterLookup
+from reactor.actions.workload.copy_sources import ClusterLookup
 from reactor.actions.workload.marks import refuse_if_stale
 from reactor.actions.workload.paths import path_of
 from reactor.actions.workload.reports import Report, connected, enforced, outcome

@@ -13,8 +13,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from bus.messages import WorkloadRef
 from reactor.actions.outcomes import Declined
 from reactor.actions.workload.copy import portable
+from reactor.actions.workload.copy_sources import ClusterLookup, remember
 from reactor.actions.workload.deps import needs
-from reactor.actions.workload.library import ClusterLookup, remember
 from reactor.actions.workload.paths import base, kind_of, path_of
 from reactor.actions.workload.templates import Templates
 from reactor.clients.changes import metadata_of, strings_of
@@ -22,7 +22,8 @@ from reactor.clients.kubernetes_port import JsonObject, KubeApi, NotFound
 from reactor.runtime.clock import Clock
 from reactor.runtime.errors import ReactorError
 from rules.kinds.workload.affinity import selected
-from rules.kinds.workload.model import ResourceSelector, WorkloadFailover
+from rules.kinds.workload.copy_needs import RememberedWorkloads
+from rules.kinds.workload.model import ResourceSelector
 
 ROUND_SECONDS = 300.0
 """Seconds from the end of one round to the beginning of the next: a remembered copy is older by little more at most."""
@@ -31,13 +32,13 @@ log = logging.getLogger(__name__)
 
 
 async def run(
-    cluster: str, rules: Sequence[WorkloadFailover], *, clusters: ClusterLookup, templates: Templates, clock: Clock
+    cluster: str, wanted: Sequence[RememberedWorkloads], *, clusters: ClusterLookup, templates: Templates, clock: Clock
 ) -> None:
-    """Remember the workloads of these rules in one cluster until cancelled."""
+    """Remember these workloads of one cluster until cancelled."""
     complaint = ""
     while True:
         try:
-            changed = await one_round(await clusters(cluster), rules, templates)
+            changed = await one_round(await clusters(cluster), wanted, templates)
         except ReactorError as error:
             reason = type(error).__name__
             if reason != complaint:
@@ -49,19 +50,19 @@ async def run(
         await clock.sleep(ROUND_SECONDS)
 
 
-async def one_round(api: KubeApi, rules: Iterable[WorkloadFailover], templates: Templates) -> int:
+async def one_round(api: KubeApi, wanted: Iterable[RememberedWorkloads], templates: Templates) -> int:
     """Look at every workload once, and give how many objects are remembered otherwise than before.
 
     A kind that the cluster does not serve has no workloads there. Raises as KubeApi does for anything else.
     """
     seen: set[WorkloadRef] = set()
     changed = 0
-    for rule in rules:
-        for selector in rule.resource_selectors:
+    for some in wanted:
+        for selector in some.selectors:
             for ref, found in await _chosen(api, selector):
                 copy = portable(found)
                 changed += await _once(templates, ref, copy, seen)
-                if rule.copies_deps:
+                if some.with_dependencies:
                     changed += await _needed(api, ref, copy, templates, seen)
     return changed
 

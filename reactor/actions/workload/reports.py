@@ -8,7 +8,7 @@ from typing import Literal
 
 from bus.messages import ActionMessage, Mode, Outcome
 from reactor.actions.outcomes import DETAIL_MAX, REFUSALS, Declined
-from reactor.actions.workload.library import ClusterLookup
+from reactor.actions.workload.copy_sources import ClusterLookup
 from reactor.actions.workload.refusals import word_for
 from reactor.clients.kubernetes_port import KubeApi
 from reactor.runtime.clock import Clock

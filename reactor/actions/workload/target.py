@@ -13,7 +13,7 @@ from reactor.actions.conditional_write import attempts
 from reactor.actions.outcomes import Declined
 from reactor.actions.patches import patch
 from reactor.actions.workload.copy import annotated, contains, labelled, scaled
-from reactor.actions.workload.library import Dependency
+from reactor.actions.workload.copy_sources import Dependency
 from reactor.actions.workload.marks import EVICTING_ANNOTATION, follows, is_marked, is_ours, refuse_if_stale, stamps
 from reactor.actions.workload.paths import base, path_of
 from reactor.actions.workload.refusals import MISSING_NAMESPACE

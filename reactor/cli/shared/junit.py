@@ -14,7 +14,7 @@ from xml.etree import ElementTree as ET
 
 from reactor.cli.shared.tested import lines
 from rules.core.errors import Problem
-from rules.rehearsal.testing import tester
+from rules.rehearsal.rule_tests import tester
 
 _NO_XML = re.compile(r"[^\t\n\r\x20-\uD7FF\uE000-\uFFFD\U00010000-\U0010FFFF]")
 """Characters that XML 1.0 cannot have at all, not even escaped."""

@@ -10,11 +10,11 @@ from typing import Any
 
 from reactor.cli.shared.files import count, shown
 from rules.core.errors import Problem
+from rules.rehearsal.rule_tests import tester
+from rules.rehearsal.rule_tests.model import Expected, OutcomeGiven
+from rules.rehearsal.rule_tests.reason_coverage import Covered
 from rules.rehearsal.simulation import Emitted, second
 from rules.rehearsal.simulator import line
-from rules.rehearsal.testing import tester
-from rules.rehearsal.testing.model import Expected, OutcomeGiven
-from rules.rehearsal.testing.reason_coverage import Covered
 
 
 def lines(result: tester.RuleTestResult) -> Iterator[str]:

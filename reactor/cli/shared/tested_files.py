@@ -13,8 +13,8 @@ from multiprocessing import get_context
 from reactor.cli.shared.files import read_text
 from reactor.runtime.clock import Clock
 from rules.core.errors import Problem
-from rules.rehearsal.testing import tester
-from rules.rehearsal.testing.suite_loader import RuleTestSuite
+from rules.rehearsal.rule_tests import tester
+from rules.rehearsal.rule_tests.suite_loader import RuleTestSuite
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from reactor.clients.balancers.balancer_port import LoadBalancer
 from reactor.runtime.clock import Clock
 from reactor.runtime.errors import SettingsError
-from reactor.settings.balancers import HAProxySettings as HAProxySettings
-from reactor.settings.balancers import LoadBalancerSettings
-from reactor.settings.balancers import Route53Settings as Route53Settings
-from reactor.settings.balancers import TargetGroupsSettings as TargetGroupsSettings
+from reactor.settings.balancer_settings import HAProxySettings as HAProxySettings
+from reactor.settings.balancer_settings import LoadBalancerSettings
+from reactor.settings.balancer_settings import Route53Settings as Route53Settings
+from reactor.settings.balancer_settings import TargetGroupsSettings as TargetGroupsSettings
 
 GLOBAL = "us-east-1"
 """Region by which requests to Route 53, which has no regions, are signed."""
@@ -59,7 +59,7 @@ class LoadBalancers:
             return HAProxy(name, settings)
         if isinstance(settings, Route53Settings | TargetGroupsSettings):
             return _of_amazon(name, settings, self._aws_proxy)
-        from reactor.clients.balancers.webhook import Webhook
+        from reactor.clients.balancers.webhook_balancer import Webhook
 
         return Webhook(name, settings, self._clock)
 

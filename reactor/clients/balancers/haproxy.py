@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from reactor.clients.balancers.balancer_port import WeightChange, Weights
 from reactor.clients.kubernetes_port import ApiUnavailable, Forbidden, Invalid, NotFound
 from reactor.runtime.errors import Retryable, Terminal
-from reactor.settings.balancers import HAProxySettings as Settings
+from reactor.settings.balancer_settings import HAProxySettings as Settings
 
 CONNECTIONS_MAX = 2
 """Most connections at the same time: HAProxy has 10 for all clients."""

@@ -13,7 +13,7 @@ from typing import Any
 from reactor.clients.aws import CALL_SECONDS, Aws
 from reactor.clients.balancers.balancer_port import WeightChange, Weights
 from reactor.clients.kubernetes_port import Conflict, Invalid, NotFound
-from reactor.settings.balancers import Route53Settings as Settings
+from reactor.settings.balancer_settings import Route53Settings as Settings
 
 WEIGHT_MAX = 255
 PAGE = 100

@@ -12,7 +12,7 @@ from typing import Any
 from reactor.clients.aws import CALL_SECONDS, Aws
 from reactor.clients.balancers.balancer_port import WeightChange, Weights
 from reactor.clients.kubernetes_port import Invalid, NotFound
-from reactor.settings.balancers import TargetGroupsSettings as Settings
+from reactor.settings.balancer_settings import TargetGroupsSettings as Settings
 
 WEIGHT_MAX = 999
 

@@ -60,7 +60,7 @@ def collection(group_version: str, plural: str, namespace: str | None) -> str:
 
 
 @dataclass(slots=True)
-class _Service:
+class _WatchedService:
     """Known state of one Service."""
 
     slices: dict[str, JsonObject] = field(default_factory=dict)
@@ -80,7 +80,7 @@ class ServiceWatcher:
     def __init__(self, source: EndpointsWatch, world: SourceContext, api: WatchApi) -> None:
         self._source = source
         self._clock = world.clock
-        self._services: dict[ServiceName, _Service] = defaultdict(_Service)
+        self._services: dict[ServiceName, _WatchedService] = defaultdict(_WatchedService)
         self.publisher = HealthPublisher(source, world.tell, world.clock, world.on_facts_lost)
         self.aggregator: TargetAggregator[ServiceName] = TargetAggregator(
             self.publisher, world.clock, self._seen, self._proven, doubted=self._doubted

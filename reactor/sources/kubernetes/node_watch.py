@@ -29,8 +29,9 @@ from reactor.sources.kubernetes.heartbeats import Heartbeats
 from reactor.sources.kubernetes.lease_watch import LEASES
 from reactor.sources.kubernetes.node_health import Node, Tally, node_of, tally, zone_verdict
 from reactor.sources.publisher import HealthPublisher
-from reactor.sources.republisher import LONG_AGO, Republisher, gather
+from reactor.sources.republisher import Republisher, gather
 from reactor.sources.source_context import SourceContext
+from reactor.sources.standing_fact import LONG_AGO
 from rules.rulefile.sources import NodeWatch
 from rules.rulefile.targets import fill
 

@@ -53,7 +53,7 @@ class QueryOpinion(NamedTuple):
 
 async def run(source: PrometheusQuery, world: SourceContext) -> None:
     """Query until cancelled."""
-    reader = _Reader(source, world, world.prometheus_named(source.prometheus))
+    reader = _QueryPoll(source, world, world.prometheus_named(source.prometheus))
     pace = Ticker(
         world, reader.read, name=source.name, every_seconds=source.every_seconds, timeout_seconds=QUERY_SECONDS
     )
@@ -62,7 +62,7 @@ async def run(source: PrometheusQuery, world: SourceContext) -> None:
         group.create_task(reader.publisher.keep(pace.seen, pace.look_again, world.requests))
 
 
-class _Reader:
+class _QueryPoll:
     def __init__(self, source: PrometheusQuery, world: SourceContext, prometheus: Queries) -> None:
         self._source = source
         self._clock = world.clock

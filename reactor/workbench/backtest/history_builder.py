@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 
 from bus.messages import Health, Observation
-from reactor.workbench.backtest.alerts import FIRING, QueriedChunk, ReplayedAlerts
+from reactor.workbench.backtest.alert_observations import FIRING, QueriedChunk, ReplayedAlerts
 from reactor.workbench.backtest.fetch import Ask, FetchedResults
 from reactor.workbench.backtest.grid import Grid
 from reactor.workbench.backtest.label_targets import Targets

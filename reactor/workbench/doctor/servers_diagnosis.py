@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 
 from reactor.clients.instant_queries import QueryFailed, QueryRefused
-from reactor.clients.kubernetes import connect
+from reactor.clients.kubernetes_api import connect
 from reactor.clients.prometheus_api import Prometheus
 from reactor.runtime.clock import Clock
 from reactor.runtime.errors import ReactorError

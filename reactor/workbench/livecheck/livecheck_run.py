@@ -65,7 +65,7 @@ async def ask_cluster(name: str, where: Servers, mine: Sequence[ClusterJob], slo
     settings = where.cluster(name)
     if settings is None:
         return _unnamed("clusters", name, where, mine, where.clusters)
-    from reactor.clients.kubernetes import connect  # 0.6 s: only who has a cluster pays
+    from reactor.clients.kubernetes_api import connect  # 0.6 s: only who has a cluster pays
 
     async with slots:
         try:

@@ -30,7 +30,7 @@ from rules.core.values import replace
 from rules.kinds.cluster_taint import checks
 from rules.kinds.cluster_taint.model import ClusterTaint
 from rules.kinds.cluster_taint.state import TaintGroup, TaintState
-from rules.rulefile.feeds import FeedNeed, karmada_inventory
+from rules.rulefile.feeds import FeedNeed, KarmadaPlane, karmada_inventory
 from rules.rulefile.file_kind import FileKind, as_written, needed, tolerated
 from rules.rulefile.model import UnknownAs
 from rules.rulefile.targets import matches
@@ -237,6 +237,7 @@ FILE_KIND = FileKind(
     needs=needs,
     consumers=needed(needs),
     inventory=lambda rule: karmada_inventory(rule.carrier),
+    reads=lambda rule: [KarmadaPlane()] if rule.carrier == "Karmada" else [],
     lists=no,
     tolerates=tolerated(needs),
     goes_back_at_once=True,

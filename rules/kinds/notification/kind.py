@@ -143,6 +143,7 @@ FILE_KIND = FileKind(
     needs=peers_needed,
     consumers=needed(peers_needed),
     inventory=nothing,
+    reads=nothing,
     lists=no,
     tolerates=nothing,
     goes_back_at_once=False,

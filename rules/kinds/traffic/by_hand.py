@@ -9,7 +9,7 @@ from bus.messages import FailbackTraffic, FailoverTraffic, ReleaseTraffic, SetWe
 from rules.core.group import with_state
 from rules.core.reasons import Because, Held
 from rules.core.values import replace
-from rules.kinds.traffic.backend_backoff import weights_of as standing
+from rules.kinds.traffic.backend_backoff import weights_of as current_weights
 from rules.kinds.traffic.backends import BackendView, detail_of, everything, serving, shares_of
 from rules.kinds.traffic.failback_policy import OnDrift
 from rules.kinds.traffic.model import TrafficFailover
@@ -127,7 +127,7 @@ def _without_bad(
 
 def drifted(rule: TrafficFailover, group: TrafficGroup, before: Mapping[str, int], at: datetime) -> TrafficGroup:
     """Take note of weights that were changed, and not by us."""
-    now = standing(group)
+    now = current_weights(group)
     asked = [entry.action.weights for entry in group.outbox if isinstance(entry.action, SetWeights)]
     state = group.state.failover or FailoverState()
     if rule.on_drift is not OnDrift.HOLD or now == before or now in asked or state.override is not None:
@@ -166,7 +166,7 @@ def desired(
 def _left(
     rule: TrafficFailover, group: TrafficGroup, drift: Drift, primary: BackendView, secondaries: Sequence[BackendView]
 ) -> DesiredWeights:
-    now = standing(group)
+    now = current_weights(group)
     text = ", ".join(f"{service}={weight}" for service, weight in now.items())
     held = (Held.DRIFTED_BY_HAND, f"{text} since {drift.since.isoformat()}; `reactor traffic release` ends it")
     weights = _without_bad(rule, now, (), primary, secondaries)

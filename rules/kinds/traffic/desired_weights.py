@@ -18,10 +18,10 @@ from rules.core.timers import first_of
 from rules.core.values import replace
 from rules.kinds.traffic import backend_backoff as traffic_backoff
 from rules.kinds.traffic import by_hand as traffic_by_hand
-from rules.kinds.traffic import failback as traffic_way_back
+from rules.kinds.traffic import failback as traffic_failback
 from rules.kinds.traffic import overflow as traffic_overflow
 from rules.kinds.traffic import route_state
-from rules.kinds.traffic.backend_backoff import weights_of as standing
+from rules.kinds.traffic.backend_backoff import weights_of as current_weights
 from rules.kinds.traffic.backends import (
     BackendView,
     backends_of,
@@ -38,6 +38,7 @@ from rules.kinds.traffic.route_fleet import of_object, too_long
 from rules.kinds.traffic.route_state import route_ref
 from rules.kinds.traffic.secondaries import NEVER, all_down, secondaries_serve, unsure, waits
 from rules.kinds.traffic.state import Flap, RouteState, TrafficGroup, TrialState
+from rules.kinds.traffic.tier_loads import healthy_percent
 from rules.kinds.traffic.wanted_weights import NOTHING, DesiredWeights
 from rules.kinds.traffic.weights_evidence import HOME, evidence
 
@@ -48,7 +49,7 @@ _SAFE = (*HOME, Because.TRIAL_FAILED, Because.BY_HAND)
 def uneven(group: TrafficGroup, weights: Mapping[str, int]) -> bool:
     """True if any entry of the route differs from these weights."""
     if group.state.asked is not None or group.state.route is None:
-        return dict(standing(group)) != dict(weights)
+        return dict(current_weights(group)) != dict(weights)
     return any(weights.get(service, weight) != weight for service, weight in group.state.route.backends)
 
 
@@ -135,7 +136,7 @@ def _of_state(
     # Before the way back: while the primary is away the others go on sharing by what they bear.
     if rule.overflow is not None:
         return _overflowing(rule, group, primary, secondaries, now)
-    if rule.own_way_back and (flap := traffic_way_back.is_away(group, primary.service)) is not None:
+    if rule.own_way_back and (flap := traffic_failback.is_away(group, primary.service)) is not None:
         return _coming_back(rule, group, primary, secondaries, flap, now)
     # What does not serve has to be healthy now to begin, also where another writer took its weight.
     if primary.settled is None or (primary.settled and not primary.weight and not primary.healthy_now):
@@ -143,7 +144,7 @@ def _of_state(
     if primary.settled and (back_at := _back_at(rule, primary)) > now:
         return DesiredWeights(requeue_at=back_at if back_at < NEVER else None)
     if primary.waits_until is not None and not primary.weight and serving(secondaries):
-        flap = traffic_way_back.is_away(group, primary.service)
+        flap = traffic_failback.is_away(group, primary.service)
         why = traffic_backoff.why(primary.service, flap, primary.waits_until) if flap is not None else ""
         desired = secondaries_serve(rule, group, primary, secondaries)
         return replace(desired, held=(Held.BACKING_OFF, why), requeue_at=primary.waits_until)
@@ -156,7 +157,7 @@ def _overflowing(
     rule: TrafficFailover, group: TrafficGroup, primary: BackendView, secondaries: Sequence[BackendView], now: datetime
 ) -> DesiredWeights:
     """Each tier keeps what it bears."""
-    if traffic_overflow.healthy_percent(rule, primary) is None:
+    if healthy_percent(rule, primary) is None:
         return unsure(rule, primary)
     desired = traffic_overflow.desired(rule, group, primary, secondaries, now)
     if desired is not None:
@@ -181,13 +182,13 @@ def _coming_back(
     trial = group.state.failover.trial if group.state.failover is not None else None
     if trial is not None and trial.passed:
         return _primary_serves(rule, group, primary, secondaries, now)
-    way = traffic_way_back.way_back(rule, primary, flap, now)
+    way = traffic_failback.way_back(rule, primary, flap, now)
     if trial is not None and not trial.failed:
         return _tried(rule, primary, secondaries, trial)
-    if trial is None and way.due and traffic_way_back.by_trial(rule):
+    if trial is None and way.due and traffic_failback.by_trial(rule):
         return _tried(rule, primary, secondaries, None)
-    alone = not serving(secondaries) and traffic_way_back.way_back(rule, primary, replace(flap, failures=0), now).due
-    if trial is None and (way.due or alone) and not traffic_way_back.by_trial(rule):
+    alone = not serving(secondaries) and traffic_failback.way_back(rule, primary, replace(flap, failures=0), now).due
+    if trial is None and (way.due or alone) and not traffic_failback.by_trial(rule):
         return _primary_serves(rule, group, primary, secondaries, now)
     desired = secondaries_serve(rule, group, primary, secondaries)
     if desired.weights is not None:
@@ -201,11 +202,11 @@ def _tried(
     rule: TrafficFailover, primary: BackendView, secondaries: Sequence[BackendView], trial: TrialState | None
 ) -> DesiredWeights:
     """The primary gets its percent, and those that serve keep the rest."""
-    requeue_at = traffic_way_back.ends(rule, trial) if trial is not None else None
+    requeue_at = traffic_failback.ends(rule, trial) if trial is not None else None
     if not serving(secondaries):
         detail = ", ".join(detail_of(backend) for backend in secondaries) or "there are no secondaries"
         return DesiredWeights(held=(Held.NO_HEALTHY_SECONDARY, f"a trial needs one: {detail}"), requeue_at=requeue_at)
-    how = traffic_way_back.trial_of(rule)
+    how = traffic_failback.trial_of(rule)
     then = f", then {', '.join(f'{step.percent} %' for step in rule.steps)}" if rule.steps else ""
     detail = f"{how.percent} % for {how.seconds:g} s{then}"
     weights = at_percent(rule, how.percent, primary, secondaries)

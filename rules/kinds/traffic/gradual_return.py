@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from rules.kinds.traffic import failback as traffic_way_back
+from rules.kinds.traffic import failback as traffic_failback
 from rules.kinds.traffic.apportion import apportion
 from rules.kinds.traffic.backends import BackendView, serving, shares_of
 from rules.kinds.traffic.model import TrafficFailover
@@ -32,7 +32,7 @@ def due_step(
 def _first_step(rule: TrafficFailover, group: TrafficGroup, primary: BackendView) -> int | None:
     """With what a gradual return begins: after a trial, with the first step that is not below its percent."""
     trial = group.state.failover.trial if group.state.failover is not None else None
-    least = traffic_way_back.trial_of(rule).percent if trial is not None and trial.passed else 0
+    least = traffic_failback.trial_of(rule).percent if trial is not None and trial.passed else 0
     if primary.weight and not least:
         return None
     return next((number for number, step in enumerate(rule.steps) if step.percent >= least), None)

@@ -12,9 +12,9 @@ from rules.core.reasons import Because, Held
 from rules.kinds.traffic import backend_backoff as traffic_backoff
 from rules.kinds.traffic import by_hand as traffic_by_hand
 from rules.kinds.traffic import checks, requested_weights, return_checks, route_interests, route_state
-from rules.kinds.traffic import failback as traffic_way_back
+from rules.kinds.traffic import failback as traffic_failback
 from rules.kinds.traffic import overflow as traffic_overflow
-from rules.kinds.traffic.backend_backoff import weights_of as standing
+from rules.kinds.traffic.backend_backoff import weights_of as current_weights
 from rules.kinds.traffic.backend_needs import needs
 from rules.kinds.traffic.backends import (
     backends_of,
@@ -45,13 +45,13 @@ def observe(rule: TrafficFailover, group: TrafficGroup, fact: Fact, now: datetim
     if before.state.route.backends == group.state.route.backends:
         return group
     at = group.state.route.observed_at
-    group = traffic_by_hand.drifted(rule, group, standing(before), at)
+    group = traffic_by_hand.drifted(rule, group, current_weights(before), at)
     return _moved(rule, before, group, at, own=route_state.asked_for(group))
 
 
 def _first_sight(rule: TrafficFailover, group: TrafficGroup) -> TrafficGroup:
     """A primary without traffic has been left, by us or by a person: the way back is the rule's."""
-    primary, weights = _primary(rule, group), standing(group)
+    primary, weights = _primary(rule, group), current_weights(group)
     if not rule.own_way_back or primary is None or group.state.route is None:
         return group
     away = not weights.get(primary[0]) and any(weights.values())
@@ -69,7 +69,7 @@ def _moved(
 
 def _primary(rule: TrafficFailover, group: TrafficGroup) -> tuple[str, str] | None:
     """Give the primary's service and its target."""
-    weights = standing(group)
+    weights = current_weights(group)
     services = [backend.service for backend in rule.backends or ()] or [*weights]
     if group.state.route is None or not services:
         return None
@@ -83,7 +83,7 @@ def heard(rule: TrafficFailover, group: TrafficGroup, target: str, at: datetime)
     if group.state.failover is not None and rule.own_way_back:
         primary = _primary(rule, group)
         if primary is not None and primary[1] == target:
-            group = traffic_way_back.heard(rule, group, *primary, at)
+            group = traffic_failback.heard(rule, group, *primary, at)
     if rule.overflow is not None:
         group = traffic_overflow.watched(rule, group, route_ref(rule, group.object), at)
     return group
@@ -110,7 +110,7 @@ def _over_time(rule: TrafficFailover, group: TrafficGroup, now: datetime) -> Tra
     if primary is None:
         return group
     if rule.own_way_back:
-        group = traffic_way_back.advance(rule, group, primary, now)
+        group = traffic_failback.advance(rule, group, primary, now)
     secondaries = [backend for backend in backends if backend is not primary]
     return traffic_by_hand.advance(rule, group, primary, secondaries, now)
 
@@ -126,11 +126,11 @@ def done(rule: TrafficFailover, group: TrafficGroup, action: Action, at: datetim
     group = _moved(rule, before, group, at, own=True)
     service, target = primary
     if action.because == Because.TRIAL:
-        return traffic_way_back.begun(group, at)
+        return traffic_failback.begun(group, at)
     if action.because in (Because.TRIAL_FAILED, Because.DRIFT):
-        return traffic_way_back.over(group, service, at, returned=False) if action.because != Because.DRIFT else group
+        return traffic_failback.over(group, service, at, returned=False) if action.because != Because.DRIFT else group
     returned = action.weights.get(service, 0) > 0
-    group = traffic_way_back.over(group, service, at, returned=returned)
+    group = traffic_failback.over(group, service, at, returned=returned)
     by_hand = action.because == Because.BY_HAND
     return traffic_backoff.trusted(group, target, at) if returned and (rule.own_way_back or by_hand) else group
 
@@ -235,6 +235,7 @@ FILE_KIND = FileKind(
     needs=needs,
     consumers=needed(needs),
     inventory=nothing,
+    reads=lambda rule: [rule.route],
     lists=no,
     tolerates=tolerated(needs),
     goes_back_at_once=True,

@@ -62,7 +62,7 @@ def interests(rule: TrafficFailover) -> Iterable[Interest]:
     route, in_ = rule.route, any_of(rule.route.namespace)
     if ref is None:
         called = (route.cluster, route.called, in_, ANY, repr(route.rule))
-        yield Interest(("Route", *called), _Listed(), label=wanted_label(route.selector or ""))
+        yield Interest(("Route", *called), _RoutePlace(), label=wanted_label(route.selector or ""))
         for template in sorted({one.target for one in rule.backends or () if one.target is not None}):
             yield Interest(_filled(template), _Templated(route.cluster, template, route.namespace), subscribed=True)
     else:
@@ -179,7 +179,7 @@ class _Known:
 
 
 @dataclass(frozen=True, slots=True)
-class _Listed:
+class _RoutePlace:
     """The place of the route."""
 
     def __call__(self, path: Path) -> str:

@@ -10,7 +10,7 @@ from rules.core.reasons import Because, Held
 from rules.core.timers import first_of
 from rules.core.values import replace
 from rules.kinds.traffic import backend_backoff as traffic_backoff
-from rules.kinds.traffic import failback as traffic_way_back
+from rules.kinds.traffic import failback as traffic_failback
 from rules.kinds.traffic.backends import BackendView, detail_of, everything, serving, shares_of
 from rules.kinds.traffic.model import OnAllDown, TrafficFailover
 from rules.kinds.traffic.state import TrafficGroup
@@ -29,7 +29,7 @@ def secondaries_serve(
     if not waiting:
         return desired
     first = min(waiting, key=lambda backend: backend.waits_until or NEVER)
-    flap = traffic_way_back.is_away(group, first.service)
+    flap = traffic_failback.is_away(group, first.service)
     why = traffic_backoff.why(first.service, flap, first.waits_until) if flap and first.waits_until else ""
     requeue_at = first_of(desired.requeue_at, first.waits_until)
     return replace(desired, held=desired.held or (Held.BACKING_OFF, why), requeue_at=requeue_at)

@@ -8,7 +8,7 @@ from datetime import datetime
 from bus.messages import RouteRef
 from rules.core.desired import Evidence
 from rules.core.reasons import Because
-from rules.kinds.traffic import failback as traffic_way_back
+from rules.kinds.traffic import failback as traffic_failback
 from rules.kinds.traffic import overflow as traffic_overflow
 from rules.kinds.traffic.backends import BackendView, backends_of, primary_name
 from rules.kinds.traffic.model import TrafficFailover
@@ -36,7 +36,7 @@ def evidence(
     if rule.overflow is not None:
         yield from traffic_overflow.evidence(rule, group, backends, desired.weights, home, now)
         return
-    flap = traffic_way_back.is_away(group, home) if rule.own_way_back else None
+    flap = traffic_failback.is_away(group, home) if rule.own_way_back else None
     for backend in backends:
         member, wanted = backend.member, desired.weights.get(backend.service, 0)
         if member is None or (backend.assumed is not None and wanted):
@@ -68,9 +68,9 @@ def _of_way_back(
     """After a trial the signals that it was made for have to be Healthy at its end or later."""
     trial = group.state.failover.trial if group.state.failover is not None else None
     if trial is not None:
-        yield Evidence(primary.target, healthy=True, since=traffic_way_back.ends(rule, trial))
+        yield Evidence(primary.target, healthy=True, since=traffic_failback.ends(rule, trial))
         return
     if primary.member is None:
         return
-    way = traffic_way_back.way_back(rule, primary, flap, now)
-    yield from traffic_way_back.needs(rule, primary.target, primary.member, way.since or now)
+    way = traffic_failback.way_back(rule, primary, flap, now)
+    yield from traffic_failback.needs(rule, primary.target, primary.member, way.since or now)

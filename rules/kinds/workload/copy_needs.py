@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
-from rules.kinds.workload.model import WorkloadFailover
+from rules.kinds.workload.model import ResourceSelector, WorkloadFailover
 from rules.kinds.workload.placement import ClusterAffinity, Placement
-from rules.rulefile.feeds import FeedNeed, ToleratedTime
+from rules.rulefile.feeds import FeedNeed, KarmadaPlane, ToleratedTime
 from rules.rulefile.sources import EndpointsWatch, LoadedSource, WorkloadWatch
 from rules.rulefile.targets import encode_segment
 from rules.rulefile.yaml import Path
@@ -47,6 +48,22 @@ def tolerates(rule: WorkloadFailover) -> Iterator[ToleratedTime]:
 def lists(rule: WorkloadFailover, source: LoadedSource) -> bool:
     """True if the rule needs the copies of workloads that the source lists."""
     return isinstance(source, WorkloadWatch | EndpointsWatch) and rule.carrier == "Kubernetes"
+
+
+class RememberedWorkloads(NamedTuple):
+    """Workloads whose objects are remembered while their clusters answer."""
+
+    selectors: tuple[ResourceSelector, ...]
+    with_dependencies: bool
+    """True: what they need is remembered with them."""
+
+
+def reads(rule: WorkloadFailover) -> Iterator[KarmadaPlane | RememberedWorkloads]:
+    """Give what an observer reads for the rule, by its carrier."""
+    if rule.carrier == "Karmada":
+        yield KarmadaPlane(rule.policies.selector if rule.policies else None)
+    elif rule.carrier == "Kubernetes":
+        yield RememberedWorkloads(rule.resource_selectors, rule.copies_deps)
 
 
 def clusters_of(placement: Placement) -> tuple[str, ...]:

@@ -32,12 +32,12 @@ from rules.core.reasons import Because, Held
 from rules.core.segments import encode_segment
 from rules.kinds.workload import causes as workload_causes
 from rules.kinds.workload import checks
-from rules.kinds.workload import desired_placement as workload_wish
+from rules.kinds.workload import desired_placement as workload_desired
 from rules.kinds.workload import facts as workload_facts
-from rules.kinds.workload import inventory as workload_census
-from rules.kinds.workload import unreachable as workload_away
+from rules.kinds.workload import inventory as workload_inventory
+from rules.kinds.workload import unreachable as workload_unreachable
 from rules.kinds.workload.affinity import means
-from rules.kinds.workload.copy_needs import lists, needs, tolerates
+from rules.kinds.workload.copy_needs import lists, needs, reads, tolerates
 from rules.kinds.workload.inventory import CLUSTER_INVENTORY as CLUSTER_INVENTORY
 from rules.kinds.workload.model import ResourceSelector, WorkloadFailover
 from rules.kinds.workload.state import WorkloadGroup, WorkloadState, without_dates
@@ -45,8 +45,8 @@ from rules.kinds.workload.workload_conflicts import workloads
 from rules.rulefile.feeds import karmada_inventory
 from rules.rulefile.file_kind import FileKind, as_written, needed
 
-done, said, failed, reset = workload_facts.done, workload_facts.said, workload_away.failed, workload_facts.reset
-stirs = workload_census.stirs
+done, said, failed, reset = workload_facts.done, workload_facts.said, workload_unreachable.failed, workload_facts.reset
+stirs = workload_inventory.stirs
 
 
 def interests(rule: WorkloadFailover) -> Iterable[Interest]:
@@ -142,14 +142,14 @@ def scope(_rule: WorkloadFailover, _object: str) -> str:
 def observe(rule: WorkloadFailover, group: WorkloadGroup, fact: Fact, now: datetime) -> WorkloadGroup:
     """Fold in inventory."""
     if group.object == CLUSTER_INVENTORY:
-        return workload_census.observe(rule, group, fact, now)
+        return workload_inventory.observe(rule, group, fact, now)
     return workload_facts.observe(rule, group, fact, now)
 
 
 def heard(rule: WorkloadFailover, group: WorkloadGroup, target: str, at: datetime) -> WorkloadGroup:
     """An observation has been folded in."""
     if group.object == CLUSTER_INVENTORY:
-        return workload_census.heard(rule, group, target, at)
+        return workload_inventory.heard(rule, group, target, at)
     return workload_causes.heard(rule, group, at)
 
 
@@ -158,10 +158,10 @@ def advance(
 ) -> WorkloadGroup:
     """Let time pass."""
     if group.object == CLUSTER_INVENTORY:
-        return workload_census.advance(rule, group, now)
+        return workload_inventory.advance(rule, group, now)
     if not _is_meant(group):
         return group
-    return workload_away.advance(rule, workload_causes.advance(rule, group, shared_group, now), shared_group)
+    return workload_unreachable.advance(rule, workload_causes.advance(rule, group, shared_group, now), shared_group)
 
 
 def desire(
@@ -169,8 +169,8 @@ def desire(
 ) -> DesiredState:
     """Give what the rule wants now."""
     if group.object == CLUSTER_INVENTORY:
-        return workload_census.desire(rule, group, now)
-    return workload_wish.desire(rule, group, shared_group, now) if _is_meant(group) else DesiredState()
+        return workload_inventory.desire(rule, group, now)
+    return workload_desired.desire(rule, group, shared_group, now) if _is_meant(group) else DesiredState()
 
 
 def skips_taken(rule: WorkloadFailover) -> bool:
@@ -181,7 +181,7 @@ def skips_taken(rule: WorkloadFailover) -> bool:
 
 def as_it_counts(_rule: WorkloadFailover, group: WorkloadGroup, taken: Callable[[str, str], bool]) -> WorkloadGroup:
     """Without the signals that make taints now."""
-    return workload_census.without_signals(group, taken)
+    return workload_inventory.without_signals(group, taken)
 
 
 def _is_meant(group: WorkloadGroup) -> bool:
@@ -262,7 +262,7 @@ KIND: RuleKind[WorkloadFailover, WorkloadState] = RuleKind(
     selects=covers,
     keeps=no,
     way_back_only=None,
-    forget=workload_census.forget,
+    forget=workload_inventory.forget,
     as_it_counts=as_it_counts,
 )
 """Registration of WorkloadFailover."""
@@ -277,6 +277,7 @@ FILE_KIND = FileKind(
     needs=needs,
     consumers=needed(needs),
     inventory=lambda rule: karmada_inventory(rule.carrier),
+    reads=reads,
     lists=lists,
     tolerates=tolerates,
     goes_back_at_once=False,

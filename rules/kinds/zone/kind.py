@@ -32,7 +32,7 @@ from rules.core.kind import RuleKind, all_of, no, no_targets, none, not_asked, n
 from rules.core.reasons import Because, Held
 from rules.core.values import replace
 from rules.kinds.zone import checks, zone_commands
-from rules.kinds.zone import progress as zone_time
+from rules.kinds.zone import progress as zone_progress
 from rules.kinds.zone import signal_spells as zone_signals
 from rules.kinds.zone.model import ZoneIsolation
 from rules.kinds.zone.next_step import desire as desire
@@ -40,7 +40,8 @@ from rules.kinds.zone.next_step import was_carried_out
 from rules.kinds.zone.plan import ANNOTATION_REMOVED
 from rules.kinds.zone.record import asked, did, updated_record
 from rules.kinds.zone.return_hints import witnesses
-from rules.kinds.zone.state import ZoneGroup, ZoneNodes, ZonesSeen, ZoneState, without_dates
+from rules.kinds.zone.seen_zones import with_inventory
+from rules.kinds.zone.state import ZoneGroup, ZoneState, without_dates
 from rules.kinds.zone.zone_needs import consumers, lists, needs
 from rules.rulefile.file_kind import FileKind, as_written, tolerated
 from rules.rulefile.targets import matches
@@ -100,7 +101,7 @@ def observe(rule: ZoneIsolation, group: ZoneGroup, fact: Fact, now: datetime) ->
     state = group.state
     match fact:
         case Zones():
-            state = _listed(state, fact, min(fact.observed_at, now))
+            state = with_inventory(state, fact, min(fact.observed_at, now))
         case IsolateZone() | FailbackZone() | RetryZone():
             state = zone_commands.follow(rule, state, fact, now)
     return updated(group, state=state)
@@ -111,29 +112,6 @@ def heard(rule: ZoneIsolation, group: ZoneGroup, target: str, at: datetime) -> Z
     if not target.startswith(rule.target("")):
         return group
     return updated(group, state=zone_signals.ticked_zone(rule, group, group.state, target, at))
-
-
-def _listed(state: ZoneState, fact: Zones, at: datetime) -> ZoneState:
-    before = state.seen
-    if before is not None and at < before.observed_at:
-        return state
-    zones = {}
-    for name, one in sorted(fact.zones.items()):
-        known = before.zones.get(name) if before is not None else None
-        dark = one.nodes > 0 and not one.healthy_nodes
-        since = (known.dark_since if known is not None else None) or at
-        zones[name] = ZoneNodes(one.nodes, one.healthy_nodes, since if dark else None)
-    seen = ZonesSeen(
-        at, zones, fact.demand_nodes, dict(fact.quorum_members), fact.quorum_size, tuple(fact.single_zone_services),
-        dict(fact.leases_expired), fact.api_reachable, fact.maintenance,
-    )  # fmt: skip
-    if not fact.api_reachable and before is not None:
-        # Who could not ask has seen nothing: what was seen before is kept, and that it is old is known.
-        seen = replace(before, observed_at=at, api_reachable=False)
-    isolation = state.isolation
-    if isolation is not None and isolation.nodes is not None and isolation.zone in seen.zones:
-        isolation = replace(isolation, nodes=min(isolation.nodes, seen.zones[isolation.zone].nodes))
-    return replace(state, seen=seen, isolation=isolation)
 
 
 def _noted(rule: ZoneIsolation, group: ZoneGroup) -> ZoneGroup:
@@ -154,7 +132,7 @@ def advance(rule: ZoneIsolation, group: ZoneGroup, _shared_group: ZoneGroup | No
     state = zone_signals.ticked_all(rule, group, group.state, now)
     if rule.mode is Mode.OFF or (state.isolation is not None and was_carried_out(rule, state.isolation)):
         return updated(group, state=state)
-    return updated(group, state=zone_time.passed(rule, replace(group, state=state), state, now))
+    return updated(group, state=zone_progress.passed(rule, replace(group, state=state), state, now))
 
 
 def done(rule: ZoneIsolation, group: ZoneGroup, action: Action, at: datetime) -> ZoneGroup:
@@ -303,6 +281,7 @@ FILE_KIND = FileKind(
     needs=needs,
     consumers=consumers,
     inventory=nothing,
+    reads=nothing,
     lists=lists,
     tolerates=tolerated(needs),
     goes_back_at_once=False,

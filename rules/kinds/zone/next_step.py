@@ -9,7 +9,7 @@ from rules.core.desired import DesiredState, Evidence, PlannedAction
 from rules.core.reasons import Because, Held
 from rules.core.timers import first_of
 from rules.core.values import replace
-from rules.kinds.zone import progress as zone_time
+from rules.kinds.zone import progress as zone_progress
 from rules.kinds.zone.admission import SOURCES_MIN, admit, checks
 from rules.kinds.zone.machine import ABORTING, BACK_FAILED, BACK_PENDING, BACK_RUNNING, FAILED, PENDING, RUNNING
 from rules.kinds.zone.model import StepName, ZoneIsolation
@@ -48,7 +48,7 @@ def desire(rule: ZoneIsolation, group: ZoneGroup, _shared_group: ZoneGroup | Non
         desired = replace(
             desired, held=other.held, about=other.about, requeue_at=first_of(desired.requeue_at, now + AGAIN)
         )
-    moments = [desired.requeue_at, zone_time.next_moment(rule, group, state, now)]
+    moments = [desired.requeue_at, zone_progress.next_moment(rule, group, state, now)]
     refused = state.refused
     if refused is not None and now < refused.at + REFUSAL_SHOWN:
         held = (Held(refused.reason), refused.detail)
@@ -106,7 +106,7 @@ def _again(isolation: Isolation, desired: DesiredState) -> DesiredState:
 
 
 def _start(rule: ZoneIsolation, group: ZoneGroup, isolation: Isolation, now: datetime) -> DesiredState:
-    answer = admit(zone_time.request_of(rule, group, isolation, now), limits_of(rule))
+    answer = admit(zone_progress.request_of(rule, group, isolation, now), limits_of(rule))
     if not answer.admit and answer.reason is not None:
         return DesiredState(held=(answer.reason, answer.detail), requeue_at=now + AGAIN)
     # What was begun goes on: half an isolation is no safe place to stop, and leave was given for all of it.
@@ -130,7 +130,7 @@ def _while_bad(rule: ZoneIsolation, group: ZoneGroup, isolation: Isolation, desi
 def _forward(rule: ZoneIsolation, group: ZoneGroup, isolation: Isolation, now: datetime) -> DesiredState:
     # One that was called back on its way, as by a pause, is asked for again.
     if isolation.asked_at is None or not any(entry.wanted for entry in group.outbox):
-        request = zone_time.request_of(rule, group, isolation, now)
+        request = zone_progress.request_of(rule, group, isolation, now)
         for check in checks(request, limits_of(rule)):
             if check.reason in STOP_CONDITIONS and not check.passed:
                 return DesiredState(held=(check.reason, check.detail), requeue_at=now + AGAIN)

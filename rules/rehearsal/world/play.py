@@ -21,6 +21,7 @@ from rules.rehearsal.simulation import Emitted, Simulator, assumed_routes
 from rules.rehearsal.simulation import at as at_
 from rules.rehearsal.simulation import second as second_
 from rules.rehearsal.world.checkers.promise_finding import Promise
+from rules.rehearsal.world.dry_run import TimedAction, rehearsed
 from rules.rehearsal.world.faulty_executor import (
     FaultyExecutor,
     ForeignWrite,
@@ -31,7 +32,6 @@ from rules.rehearsal.world.faulty_executor import (
     WorldEvent,
 )
 from rules.rehearsal.world.promises import Broken, Checker
-from rules.rehearsal.world.rehearsal import TimedAction, rehearsed
 from rules.rehearsal.world.seeded_random import SeededRandom
 from rules.rehearsal.world.source_views import FreshLook, SourceViews
 from rules.rehearsal.world.truth import Truth

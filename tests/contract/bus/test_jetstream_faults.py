@@ -22,7 +22,7 @@ from bus.jetstream.batch_choice import BatchChoice
 from bus.jetstream.connection import Connection
 from bus.jetstream.incoming import JetStreamDelivery, stored
 from bus.jetstream.lookup import Last, last
-from bus.jetstream.publishing import EXPECTED, PendingPublish
+from bus.jetstream.pending_publish import EXPECTED, PendingPublish
 from bus.jetstream.pushing import SILENCE, PushConsumer
 from bus.port import KeyValueEntry, Outgoing
 from bus.topology import FACTS, GROUPS, Queue

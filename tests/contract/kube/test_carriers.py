@@ -15,7 +15,7 @@ import pytest
 from bus.messages import Action, Outcome, WorkloadRef
 from reactor.actions.carrier_context import CarrierContext
 from reactor.actions.catalog import carry_out
-from reactor.clients.kubernetes import connect
+from reactor.clients.kubernetes_api import connect
 from reactor.clients.kubernetes_port import KubeApi
 from reactor.runtime.clock import Clock
 from reactor.settings.server_settings import ClusterSettings

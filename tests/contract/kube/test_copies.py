@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from reactor.actions.workload.copy import contains, portable
-from reactor.clients.kubernetes import connect
+from reactor.clients.kubernetes_api import connect
 from reactor.settings.server_settings import ClusterSettings
 from tests.contract.kube.objects import deployment
 from tests.contract.kube.test_carriers import reached

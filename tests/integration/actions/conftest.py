@@ -10,7 +10,7 @@ import pytest
 import stamina
 import yaml
 
-from reactor.clients.kubernetes import Kubernetes, connect
+from reactor.clients.kubernetes_api import Kubernetes, connect
 from reactor.demo.kube import EmulatedCluster, Emulator
 from reactor.runtime.clock import Clock
 from reactor.settings.server_settings import ClusterSettings as ClusterSettings

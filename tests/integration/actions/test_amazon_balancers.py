@@ -13,8 +13,8 @@ from reactor.clients.balancers.balancer_port import LoadBalancer
 from reactor.clients.balancers.route53 import Route53
 from reactor.clients.balancers.target_groups import TargetGroups
 from reactor.runtime.clock import Clock
-from reactor.settings.balancers import Route53Settings as Route53Settings
-from reactor.settings.balancers import TargetGroupsSettings as TargetGroupsSettings
+from reactor.settings.balancer_settings import Route53Settings as Route53Settings
+from reactor.settings.balancer_settings import TargetGroupsSettings as TargetGroupsSettings
 from tests.integration.actions.amazon import RECORD, Balancer, Zone, mocked, weighted
 from tests.integration.actions.balancing import Crash, Meddled, once, set_weights
 

@@ -15,7 +15,7 @@ from reactor.actions.traffic.balancer_weights import carry_out
 from reactor.clients.balancers.haproxy import HAProxy as Client
 from reactor.clients.kubernetes_port import ApiUnavailable, Forbidden, Invalid, NotFound
 from reactor.runtime.clock import Clock
-from reactor.settings.balancers import HAProxySettings as Settings
+from reactor.settings.balancer_settings import HAProxySettings as Settings
 from tests.e2e.haproxy import HAProxy
 from tests.integration.actions.balancing import Crash, Meddled, once, set_weights
 from tests.ports import free_port

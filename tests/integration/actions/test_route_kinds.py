@@ -9,7 +9,7 @@ import pytest
 
 from reactor.actions.traffic.route_weights import carry_out
 from reactor.actions.traffic.weights import backends_of
-from reactor.clients.kubernetes import Kubernetes
+from reactor.clients.kubernetes_api import Kubernetes
 from reactor.clients.route_entries import weights_of
 from reactor.demo.kube import EmulatedCluster, Emulator, Fault, LoseAnswer
 from reactor.demo.kube.crds import shipped

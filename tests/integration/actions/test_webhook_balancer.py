@@ -13,11 +13,11 @@ from reactor.actions.execution import ExecutionContext
 from reactor.actions.outcomes import Declined
 from reactor.actions.traffic.balancer_weights import carry_out
 from reactor.clients.balancers.balancer_port import WeightChange
-from reactor.clients.balancers.webhook import Webhook, signature
+from reactor.clients.balancers.webhook_balancer import Webhook, signature
 from reactor.clients.kubernetes_port import ApiUnavailable, Conflict, Forbidden, Invalid, NotFound
 from reactor.runtime.clock import Clock
 from reactor.runtime.errors import SettingsError
-from reactor.settings.balancers import WebhookSettings as Settings
+from reactor.settings.balancer_settings import WebhookSettings as Settings
 from tests.e2e.weights_server import Server
 from tests.integration.actions.balancing import Crash, Meddled, once, set_weights
 

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 from reactor.cli.backtest import backtest
 from reactor.settings.server_settings import Endpoint
-from reactor.workbench.backtest.alerts import FIRING
+from reactor.workbench.backtest.alert_observations import FIRING
 from reactor.workbench.backtest.backtest_run import Backtested, BacktestRequest, run
 from reactor.workbench.backtest.history_builder import BacktestPlan, BacktestSpan, unplayable
 from reactor.workbench.backtest.prometheus_gaps import NEWEST_SCRAPE

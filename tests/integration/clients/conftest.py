@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from reactor.clients.kubernetes import Kubernetes, connect
+from reactor.clients.kubernetes_api import Kubernetes, connect
 from reactor.demo.kube import EmulatedCluster, Emulator
 from reactor.runtime.clock import Clock
 from reactor.settings.server_settings import ClusterSettings as ClusterSettings

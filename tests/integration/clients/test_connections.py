@@ -13,7 +13,7 @@ import pytest
 from kubernetes.aio.client import ApiClient
 
 from reactor.clients import credential_loading
-from reactor.clients.kubernetes import Kubernetes, connect
+from reactor.clients.kubernetes_api import Kubernetes, connect
 from reactor.clients.kubernetes_port import ApiUnavailable
 from reactor.demo.kube import EmulatedCluster, Fault, StatusFault
 from reactor.runtime import telemetry

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from reactor.clients import credential_loading
-from reactor.clients.kubernetes import Kubernetes, connect
+from reactor.clients.kubernetes_api import Kubernetes, connect
 from reactor.clients.kubernetes_port import ApiUnavailable
 from reactor.demo.kube import EmulatedCluster, Emulator, Fault, Hang, Reset, StatusFault
 from reactor.settings.server_settings import ClusterSettings as ClusterSettings

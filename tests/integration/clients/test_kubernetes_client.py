@@ -14,7 +14,7 @@ import pytest
 
 from reactor.clients.api_transport import ApiTransport
 from reactor.clients.clusters import Clusters
-from reactor.clients.kubernetes import Kubernetes, connect
+from reactor.clients.kubernetes_api import Kubernetes, connect
 from reactor.clients.kubernetes_port import ApiUnavailable, Conflict, Forbidden, Invalid, NotFound
 from reactor.demo.kube import (
     Delay,
@@ -61,7 +61,7 @@ async def test_an_object_is_read_as_it_is(api: Kubernetes) -> None:
 
 
 async def test_a_list_has_every_page(api: Kubernetes, east: EmulatedCluster, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("reactor.clients.kubernetes.PAGE_OBJECTS", 2)
+    monkeypatch.setattr("reactor.clients.kubernetes_api.PAGE_OBJECTS", 2)
     for number in range(5):
         metadata = {"name": f"c{number}", "namespace": "shop", "labels": {"odd": str(number % 2)}}
         east.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata})

@@ -15,7 +15,7 @@ import yaml
 from aiohttp import web
 
 from reactor.clients import credential_loading
-from reactor.clients.kubernetes import connect
+from reactor.clients.kubernetes_api import connect
 from reactor.clients.kubernetes_port import ApiUnavailable
 from reactor.settings.server_settings import ClusterSettings
 from tests.integration.webhook.test_tls import certificates, pytestmark

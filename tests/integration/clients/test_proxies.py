@@ -17,7 +17,7 @@ from reactor.clients.alertmanager_api import Alertmanager, AlertsUnavailable
 from reactor.clients.aws import LazyAws
 from reactor.clients.credentials import proxy_of
 from reactor.clients.instant_queries import QueryFailed
-from reactor.clients.kubernetes import connect
+from reactor.clients.kubernetes_api import connect
 from reactor.clients.kubernetes_port import ApiUnavailable
 from reactor.clients.prometheus_api import Prometheus
 from reactor.runtime.errors import Retryable

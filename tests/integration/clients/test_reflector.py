@@ -13,7 +13,7 @@ import pytest
 
 from reactor.clients import watch_failures
 from reactor.clients.changes import ChangeType, ObjectChange, ObjectKey
-from reactor.clients.kubernetes import Kubernetes
+from reactor.clients.kubernetes_api import Kubernetes
 from reactor.clients.kubernetes_port import NotFound
 from reactor.clients.list_page import ListPage
 from reactor.clients.reflector import RELIST_SECONDS, WATCH_SECONDS, Reflector

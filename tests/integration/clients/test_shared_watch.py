@@ -12,7 +12,7 @@ import pytest
 
 from reactor.clients import shared_watch
 from reactor.clients.changes import ObjectChange, ObjectKey
-from reactor.clients.kubernetes import Kubernetes
+from reactor.clients.kubernetes_api import Kubernetes
 from reactor.clients.kubernetes_port import ApiUnavailable, Forbidden
 from reactor.clients.reflector import RELIST_SECONDS, Reflector
 from reactor.clients.shared_watch import SharedWatches

@@ -16,7 +16,7 @@ from reactor.clients.balancers.connected import LoadBalancers
 from reactor.clients.kubernetes_port import ApiUnavailable, Forbidden, NotFound
 from reactor.runtime.clock import Clock
 from reactor.runtime.errors import SettingsError
-from reactor.settings.balancers import HAProxySettings
+from reactor.settings.balancer_settings import HAProxySettings
 from reactor.sources import balancer_inventory
 from reactor.sources.source_context import SourceContext
 from tests.integration.sources.conftest import Heard

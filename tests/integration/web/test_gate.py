@@ -9,7 +9,7 @@ import pytest
 from pydantic import ValidationError
 
 from reactor.runtime.errors import SettingsError
-from reactor.settings.web import Web
+from reactor.settings.web_settings import Web
 from reactor.web.page_access import Access
 from tests.integration.web.conftest import XSS, Scene, Start, token
 

@@ -15,7 +15,8 @@ from reactor.route.publisher import FactPublisher
 from reactor.runtime.clock import Clock
 from reactor.sources.kubernetes.route_projection import route_from
 from reactor.sources.refresh import RefreshRequests, answer_requests
-from reactor.sources.republisher import LONG_AGO, Republisher
+from reactor.sources.republisher import Republisher
+from reactor.sources.standing_fact import LONG_AGO
 from tests.simulation.fleet.bus import SimBus
 from tests.simulation.fleet.cluster import CLUSTER, NAMESPACE, Cluster
 from tests.simulation.fleet.workloads import Workloads, members

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 
 from bus.errors import Unavailable
 from bus.port import KeyValueEntry
-from bus.testing.memory_parts import MemoryStore
+from bus.testing.memory_store import MemoryStore
 from tests.simulation.fleet.link import Link
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from itertools import pairwise
 
-from reactor.workbench.backtest.alerts import ReplayedAlerts
+from reactor.workbench.backtest.alert_observations import ReplayedAlerts
 from reactor.workbench.backtest.label_targets import Targets
 from reactor.workbench.backtest.prometheus_gaps import Outages
 from reactor.workbench.backtest.value_runs import ChunkResult, series_of

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from bus.messages import Action, Hold, Observation, SetWeights
 from reactor.clients.instant_queries import QueryFailed, Sample
-from reactor.sources.prometheus.prometheus_query import _Reader
+from reactor.sources.prometheus.prometheus_query import _QueryPoll
 from reactor.sources.republisher import no_facts_lost
 from reactor.sources.source_context import SourceContext
 from reactor.workbench.backtest.label_targets import Targets
@@ -66,7 +66,7 @@ def live(of: RuleSet, past: Past, away: frozenset[int], points: int) -> list[tup
     object.__setattr__(world, "on_facts_lost", no_facts_lost)
 
     async def read() -> None:
-        reader = _Reader(source, world, Recorded(past, away, clock))
+        reader = _QueryPoll(source, world, Recorded(past, away, clock))
         for index in range(points):
             clock.seconds = index * STEP
             await reader.read()

@@ -15,7 +15,8 @@ from bus.errors import Unavailable
 from bus.jetstream.client import FailFastClient
 from bus.jetstream.connection import Connection
 from bus.jetstream.in_flight import InFlightLimit
-from bus.jetstream.publishing import UNANSWERED_MAX, PendingPublish, Publisher
+from bus.jetstream.pending_publish import PendingPublish
+from bus.jetstream.publishing import UNANSWERED_MAX, Publisher
 from bus.jetstream.wire import OutgoingMessage, Sink
 from tests.clock import on_virtual_time
 

@@ -14,7 +14,8 @@ from nats.aio.msg import Msg
 from bus.errors import BusError, Malformed, Unavailable
 from bus.jetstream.client import FailFastClient
 from bus.jetstream.connection import KEPT_MAX, Connection
-from bus.jetstream.publishing import PendingPublish, Publisher
+from bus.jetstream.pending_publish import PendingPublish
+from bus.jetstream.publishing import Publisher
 from bus.jetstream.wire import OutgoingMessage, Sink
 
 POST = PendingPublish("reactor.commands.pause", b"{}", {"Nats-Msg-Id": "1"})

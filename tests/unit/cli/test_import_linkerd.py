@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 
 from reactor.cli.main import cli
 from rules import loader
-from rules.rehearsal.testing import tester
+from rules.rehearsal.rule_tests import tester
 
 SPLIT = """
 apiVersion: split.smi-spec.io/v1alpha2

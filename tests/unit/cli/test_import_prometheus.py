@@ -12,7 +12,7 @@ from click.testing import CliRunner, Result
 from reactor.cli.main import cli
 from reactor.cli.shared.alerting import BadDuration, as_message, seconds
 from rules import loader
-from rules.rehearsal.testing import tester
+from rules.rehearsal.rule_tests import tester
 from rules.rulefile.matchers import Matchers
 
 ALERTS = """\

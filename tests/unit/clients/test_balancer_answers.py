@@ -10,7 +10,7 @@ import pytest
 from reactor.clients.balancers.route53 import Route53, batch_of
 from reactor.clients.balancers.target_groups import changed, forwarded, name_of
 from reactor.clients.kubernetes_port import Invalid
-from reactor.settings.balancers import Route53Settings as Settings
+from reactor.settings.balancer_settings import Route53Settings as Settings
 
 ARN = "arn:aws:elasticloadbalancing:eu-central-1:123456789012:targetgroup"
 BLUE, GREEN = f"{ARN}/blue/0123456789abcdef", f"{ARN}/green/fedcba9876543210"

@@ -10,9 +10,9 @@ import pytest
 import rules
 from rules.catalog import KINDS
 from rules.core.reasons import Because, Held
-from rules.rehearsal.testing import tester
-from rules.rehearsal.testing.possible import BECAUSE, HELD, possible
-from rules.rehearsal.testing.reason_coverage import Covered, coverage
+from rules.rehearsal.rule_tests import tester
+from rules.rehearsal.rule_tests.possible import BECAUSE, HELD, possible
+from rules.rehearsal.rule_tests.reason_coverage import Covered, coverage
 from tests.unit.rules.builders import failover, rule_set
 from tests.unit.rules.test_tester import CHECKOUT, FAILS, MOVED, WEST, a_test, read_file, suite
 

@@ -9,8 +9,8 @@ import pytest
 
 from rules.loader import load_rules
 from rules.rehearsal import history
+from rules.rehearsal.rule_tests import tester
 from rules.rehearsal.simulator import simulate
-from rules.rehearsal.testing import tester
 from rules.rulefile.route_kinds import ROUTE_KINDS
 
 ROUTES = 200

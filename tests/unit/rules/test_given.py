@@ -7,9 +7,9 @@ from collections.abc import Set
 import pytest
 
 from bus.messages import Cluster, Message, Route, Workload, ZoneInventory, Zones
-from rules.rehearsal.testing.given_workloads import ClusterGiven, WorkloadGiven
-from rules.rehearsal.testing.given_zones import ZoneGiven, ZonesGiven
-from rules.rehearsal.testing.model import RouteGiven
+from rules.rehearsal.rule_tests.given_workloads import ClusterGiven, WorkloadGiven
+from rules.rehearsal.rule_tests.given_zones import ZoneGiven, ZonesGiven
+from rules.rehearsal.rule_tests.model import RouteGiven
 from rules.rulefile.fields import Model
 
 OF_THE_WIRE = {"observed_at"}

@@ -9,7 +9,7 @@ import pytest
 import rules
 from rules.kinds.notification.model import Notification
 from rules.loader import examine, load_rules
-from rules.rehearsal.testing import tester
+from rules.rehearsal.rule_tests import tester
 
 LIBRARY = Path(rules.__file__).parent / "library"
 FILES = sorted(file for file in LIBRARY.glob("*.yaml") if not file.stem.endswith("_test"))

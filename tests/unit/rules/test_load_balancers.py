@@ -11,8 +11,8 @@ from bus.messages import Backend, Route, SetWeights
 from rules.core.errors import Problem
 from rules.loader import examine
 from rules.rehearsal.history import load_history, written
+from rules.rehearsal.rule_tests import tester
 from rules.rehearsal.simulation import at as at_
-from rules.rehearsal.testing import tester
 from tests.unit.rules.builders import Event, healthy, holds, moves, rule_file, said, unhealthy
 
 HOME, AWAY = {"here": 1, "there": 0}, {"here": 0, "there": 1}

@@ -16,7 +16,7 @@ from rules.core.errors import InvalidFiles
 from rules.engine.group_codec import dump_group, load_group
 from rules.engine.groups import GroupStore
 from rules.engine.routing import Routing
-from rules.kinds.traffic.overflow import loads
+from rules.kinds.traffic.tier_loads import loads
 from rules.loader import load_rules
 from rules.rehearsal.simulation import Emitted, play
 from rules.rehearsal.simulation import at as at_

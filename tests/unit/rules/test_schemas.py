@@ -11,7 +11,7 @@ import pytest
 
 import rules
 from rules import loader
-from rules.rehearsal.testing import tester
+from rules.rehearsal.rule_tests import tester
 from rules.rulefile.yaml import read_yaml
 
 LIBRARY = Path(rules.__file__).parent / "library"

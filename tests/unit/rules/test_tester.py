@@ -12,9 +12,9 @@ import pytest
 
 from bus.messages import Message
 from rules.core.errors import InvalidFiles
-from rules.rehearsal.testing import tester
-from rules.rehearsal.testing.given_zones import COMMANDS, Commanded
-from rules.rehearsal.testing.tester import RuleTestResult
+from rules.rehearsal.rule_tests import tester
+from rules.rehearsal.rule_tests.given_zones import COMMANDS, Commanded
+from rules.rehearsal.rule_tests.tester import RuleTestResult
 from rules.rulefile.yaml import read_yaml
 from tests.unit.rules.builders import backends, failover, notification, rule_file
 

@@ -21,8 +21,8 @@ from reactor.sources import republisher as standing_
 from reactor.sources.probes.probing import TryFailed, probe, resolution
 from reactor.sources.publisher import HealthPublisher
 from reactor.sources.refresh import RefreshRequests, no_requests
-from reactor.sources.republisher import LONG_AGO
 from reactor.sources.source_context import SourceContext
+from reactor.sources.standing_fact import LONG_AGO
 from rules.rulefile.sources import TcpProbe
 from tests.clock import HandClock, on_virtual_time, virtual_clock
 

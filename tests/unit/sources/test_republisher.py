@@ -14,7 +14,8 @@ from bus.messages import Health, Observation, Route
 from reactor.clients.changes import ReadInterval
 from reactor.runtime.clock import Clock
 from reactor.runtime.errors import Retryable
-from reactor.sources.republisher import LONG_AGO, PATIENCE_SECONDS, RETRY_SECONDS, Republisher, gather
+from reactor.sources.republisher import PATIENCE_SECONDS, RETRY_SECONDS, Republisher, gather
+from reactor.sources.standing_fact import LONG_AGO
 from tests.clock import HandClock, on_virtual_time, virtual_clock
 
 GONE = Route(

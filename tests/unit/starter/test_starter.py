@@ -14,7 +14,7 @@ from reactor.workbench.starter.making import RULES_MAX, Starter, starter
 from reactor.workbench.starter.starter_tests import text_of_test
 from reactor.workbench.starter.starter_text import text_of_rules
 from rules import loader
-from rules.rehearsal.testing import tester
+from rules.rehearsal.rule_tests import tester
 from rules.rulefile.route_kinds import ROUTE_KINDS
 from tests.examples import many
 

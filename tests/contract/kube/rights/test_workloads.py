@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bus.messages import WorkloadRef
-from reactor.actions.workload.library import Library, dependencies
+from reactor.actions.workload.copy_sources import CopySources, dependencies
 from reactor.actions.zone.evictions import EvictionResult, evict
 from reactor.clients.kubernetes_port import KubeApi
 from reactor.runtime.clock import Clock
@@ -30,8 +30,8 @@ async def test_the_components_for_workloads_let_one_be_placed_read_and_removed(u
             async def cluster(_: str) -> KubeApi:
                 return api
 
-            library = Library(("it",), cluster)
-            read = await dependencies(library, ref, await library.find(ref))
+            copies = CopySources(("it",), cluster)
+            read = await dependencies(copies, ref, await copies.find(ref))
             assert [one.need.object for one in read if isinstance(one.copy, Exception)] == []
             assert len(read) == len(workloads.needed())
         now = Clock().now()  # where controllers run they replace pods that leave: those are not from before

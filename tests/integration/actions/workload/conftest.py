@@ -12,7 +12,7 @@ from bus.messages import Action, Outcome
 from reactor.actions.carrier_context import CarrierContext
 from reactor.actions.catalog import carry_out
 from reactor.clients.clusters import Clusters
-from reactor.clients.kubernetes import Kubernetes
+from reactor.clients.kubernetes_api import Kubernetes
 from reactor.clients.kubernetes_port import KubeApi
 from reactor.demo.kube import EmulatedCluster, Emulator, LoggedWrite
 from reactor.runtime.clock import Clock

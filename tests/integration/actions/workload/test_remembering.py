@@ -15,6 +15,7 @@ from reactor.actions.workload.templates import BYTES_MAX, BusTemplates, NotKept
 from reactor.clients.kubernetes_port import KubeApi
 from reactor.demo.kube import EmulatedCluster, Fault, Reset
 from reactor.runtime.clock import Clock
+from rules.kinds.workload.copy_needs import RememberedWorkloads, reads
 from rules.kinds.workload.model import WorkloadFailover
 from tests.clock import HandClock
 from tests.integration.actions.workload.conftest import Scene
@@ -26,10 +27,12 @@ async def templates() -> BusTemplates:
     return BusTemplates(MemoryBus(Clock().now).store(TEMPLATES))
 
 
-def rule(**selector: Any) -> WorkloadFailover:
+def rule(**selector: Any) -> RememberedWorkloads:
     chosen = {"apiVersion": "apps/v1", "kind": "Deployment", **selector}
     body = {"name": "nginx", "kind": "WorkloadFailover", "resourceSelectors": [chosen], "propagateDeps": True}
-    return WorkloadFailover.model_validate(body, strict=False)
+    (wanted,) = reads(WorkloadFailover.model_validate(body, strict=False))
+    assert isinstance(wanted, RememberedWorkloads)
+    return wanted
 
 
 @pytest.fixture
@@ -99,9 +102,8 @@ async def test_only_what_a_rule_selects_is_kept(
 
 
 async def test_a_kind_that_is_not_served_there_has_no_workloads(api: KubeApi, templates: BusTemplates) -> None:
-    body = rule().model_dump(by_alias=True, mode="json", exclude_unset=True)
-    body["resourceSelectors"] = [{"apiVersion": "flink.invalid/v1", "kind": "FlinkDeployment"}]
-    assert await one_round(api, [WorkloadFailover.model_validate(body, strict=False)], templates) == 0
+    flink = rule(apiVersion="flink.invalid/v1", kind="FlinkDeployment")
+    assert await one_round(api, [flink], templates) == 0
 
 
 async def test_an_object_that_is_too_large_is_refused_with_its_size(templates: BusTemplates) -> None:

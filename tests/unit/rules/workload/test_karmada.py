@@ -15,7 +15,7 @@ from rules.core.group import Group, OutboxEntry
 from rules.engine.groups import GroupStore
 from rules.engine.observe import observe_all
 from rules.engine.routing import Routing
-from rules.kinds.workload import desired_placement as workload_wish
+from rules.kinds.workload import desired_placement as workload_desired
 from rules.kinds.workload.model import WorkloadFailover
 from rules.kinds.workload.state import Departure, WorkloadState
 from rules.rehearsal.given_outcomes import GivenOutcome, GivenOutcomes
@@ -66,11 +66,11 @@ def test_what_the_scheduler_overrules_is_a_hold_until_an_action_is_done_as_asked
     owing = Group(rule.name, OBJECT, state, mode=Mode.ENFORCE, outbox=(OutboxEntry(action, at(15)),))
     said = Outcome(action=action.id, status="Done", reason="PlacedElsewhere", detail="on m3=2", observed_at=at(1))
     group = observe_all(rule, owing, (said,), at(1))
-    held = workload_wish.desire(rule, group, None, at(1)).held
+    held = workload_desired.desire(rule, group, None, at(1)).held
     assert held is not None
     assert (held[0], held[1]) == ("SchedulerOverruled", "on m3=2")
     again = observe_all(rule, replace(group, outbox=owing.outbox), (said.model_copy(update={"reason": None}),), at(2))
-    assert workload_wish.desire(rule, again, None, at(2)).held is None
+    assert workload_desired.desire(rule, again, None, at(2)).held is None
 
 
 def room_for(most: int, **scheduling: Any) -> dict[str, Any]:

@@ -18,11 +18,11 @@ from rules.kinds.zone.record import zone_seen
 from rules.kinds.zone.request import request_for
 from rules.kinds.zone.state import ZoneState
 from rules.rehearsal import history
+from rules.rehearsal.rule_tests import tester
+from rules.rehearsal.rule_tests.suite_loader import RuleTestSuite
 from rules.rehearsal.simulation import Simulator
 from rules.rehearsal.simulation import at as at_
 from rules.rehearsal.simulator import simulate
-from rules.rehearsal.testing import tester
-from rules.rehearsal.testing.suite_loader import RuleTestSuite
 from tests.unit.rules.builders import rule_file, rule_set
 from tests.unit.rules.zone.builders import STEPS, ZONES, failback, healthy, isolate, listed, retry, unhealthy, zone_rule
 

@@ -24,7 +24,7 @@ _log = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
-class Library:
+class CopySources:
     """The sources of one placement, best first. A source that did not answer once is not asked again."""
 
     sources: Sequence[str]
@@ -98,7 +98,7 @@ class Dependency:
     copy: JsonObject | ReactorError
 
 
-async def dependencies(library: Library, workload: WorkloadRef, copy: JsonObject) -> list[Dependency]:
+async def dependencies(copies: CopySources, workload: WorkloadRef, copy: JsonObject) -> list[Dependency]:
     """Give all that the workload's pods name, and what that names in turn."""
     found: dict[WorkloadRef, Dependency] = {}
     todo = [*needs(copy)]
@@ -108,7 +108,7 @@ async def dependencies(library: Library, workload: WorkloadRef, copy: JsonObject
         if ref in found:
             continue
         try:
-            one: JsonObject | ReactorError = await library.find(ref)
+            one: JsonObject | ReactorError = await copies.find(ref)
         except Declined as error:
             one = error
         found[ref] = Dependency(need, ref, one)

@@ -23,7 +23,7 @@ from reactor.clients.kubernetes_port import ApiUnavailable, Conflict, Forbidden,
 from reactor.runtime.clock import Clock
 from reactor.runtime.errors import Retryable, SettingsError, Terminal
 from reactor.runtime.threads import FILES
-from reactor.settings.balancers import WebhookSettings as Settings
+from reactor.settings.balancer_settings import WebhookSettings as Settings
 
 CONNECTIONS_MAX = 4
 ANSWER_BYTES_MAX = 1 << 18

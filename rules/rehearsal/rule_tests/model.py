@@ -18,8 +18,8 @@ from bus.messages import Action, Health, LoadBalancerKind, Mode, RouteKind, chec
 from rules.core.reasons import Because, Held
 from rules.kinds.cluster_taint.model import NewTaint
 from rules.kinds.workload.model import PurgeMode
-from rules.rehearsal.testing.given_workloads import ClusterGiven, WorkloadGiven
-from rules.rehearsal.testing.given_zones import Commanded, ZonesGiven
+from rules.rehearsal.rule_tests.given_workloads import ClusterGiven, WorkloadGiven
+from rules.rehearsal.rule_tests.given_zones import Commanded, ZonesGiven
 from rules.rulefile.model import API_VERSION, YEAR, ClusterName, KubeName, Model, Name, TargetName
 
 SAMPLES_MAX = 100_000

@@ -7,9 +7,9 @@ from itertools import groupby
 from typing import Any, NamedTuple
 
 from bus.messages import Hold
+from rules.rehearsal.rule_tests.model import Absent, Expected, Happening
 from rules.rehearsal.simulation import Emitted
 from rules.rehearsal.simulator import line
-from rules.rehearsal.testing.model import Absent, Expected, Happening
 
 CLOSE = 1e-6
 """Seconds within which two moments are the same: a value's second is a product, an expected one is written out."""

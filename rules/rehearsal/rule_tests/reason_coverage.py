@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 
 from bus.messages import Hold, Mode, Notify
 from rules.catalog import kind_of
+from rules.rehearsal.rule_tests.possible import possible
+from rules.rehearsal.rule_tests.suite_loader import RuleTestSuite
+from rules.rehearsal.rule_tests.tester import RuleTestResult
 from rules.rehearsal.simulation import Emitted
-from rules.rehearsal.testing.possible import possible
-from rules.rehearsal.testing.suite_loader import RuleTestSuite
-from rules.rehearsal.testing.tester import RuleTestResult
 from rules.rulefile.guards import FileGuard
 from rules.rulefile.model import Rule
 
@@ -47,12 +47,12 @@ def coverage(suites: Sequence[tuple[RuleTestSuite, Sequence[RuleTestResult]]]) -
 
     A rule that is off is left out. One that several test files are about is told once.
     """
-    tallies: dict[str, _Tally] = {}
+    tallies: dict[str, _RuleCounts] = {}
     for suite, results in suites:
         places = suite.rules.places
         for rule in suite.rules.rules:
             if rule.mode is not Mode.OFF:
-                tallies.setdefault(places[rule.name], _Tally(rule, suite.rules.guards))
+                tallies.setdefault(places[rule.name], _RuleCounts(rule, suite.rules.guards))
         for said in (said for result in results for said in result.said):
             tallies[places[said.what.rule]].count(said)
     for place, tally in tallies.items():
@@ -64,7 +64,7 @@ def coverage(suites: Sequence[tuple[RuleTestSuite, Sequence[RuleTestResult]]]) -
 
 
 @dataclass(frozen=True, slots=True)
-class _Tally:
+class _RuleCounts:
     """Counts of one rule while the results are read."""
 
     rule: Rule

@@ -10,14 +10,14 @@ from bus.messages import Backend, Fact, Hold, Notify, Observation, Route
 from rules.catalog import kind_of
 from rules.engine.routing import Routing
 from rules.rehearsal.given_outcomes import GivenOutcome, GivenOutcomes
+from rules.rehearsal.rule_tests.matching import compare, fits
+from rules.rehearsal.rule_tests.model import Expected, GivenInventory, OutcomeGiven, RuleTest, percents
+from rules.rehearsal.rule_tests.model import samples as samples
+from rules.rehearsal.rule_tests.model import schema as schema
+from rules.rehearsal.rule_tests.suite_loader import RuleTestSuite
+from rules.rehearsal.rule_tests.suite_loader import examine as examine
+from rules.rehearsal.rule_tests.suite_loader import load_suite as load_suite
 from rules.rehearsal.simulation import Emitted, at, play
-from rules.rehearsal.testing.matching import compare, fits
-from rules.rehearsal.testing.model import Expected, GivenInventory, OutcomeGiven, RuleTest, percents
-from rules.rehearsal.testing.model import samples as samples
-from rules.rehearsal.testing.model import schema as schema
-from rules.rehearsal.testing.suite_loader import RuleTestSuite
-from rules.rehearsal.testing.suite_loader import examine as examine
-from rules.rehearsal.testing.suite_loader import load_suite as load_suite
 
 
 @dataclass(frozen=True, slots=True)

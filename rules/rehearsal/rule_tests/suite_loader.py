@@ -15,8 +15,8 @@ from bus.messages import Health, Observation
 from rules.core.errors import InvalidFiles, Problem
 from rules.engine.routing import Routing
 from rules.loader import RuleSet, load_rules
+from rules.rehearsal.rule_tests.model import FILES_MAX, TOP, Happening, OutcomeGiven, RuleTest, adapter
 from rules.rehearsal.simulation import at
-from rules.rehearsal.testing.model import FILES_MAX, TOP, Happening, OutcomeGiven, RuleTest, adapter
 from rules.rulefile import findings
 from rules.rulefile.model import API_VERSION
 from rules.rulefile.yaml import Document, Path, read_yaml
