@@ -25,15 +25,15 @@ class Kubelets:
     """Let the status of each Deployment follow its spec, and remember when it was bad."""
 
     def __init__(self, emulator: Emulator) -> None:
-        """What is there already runs."""
+        """Copies that are there already run."""
         self._clusters = [emulator.cluster(name) for name in CLUSTERS]
         self.crashing: set[Place] = set()
-        """Where a copy has no healthy pod, or would have none."""
+        """Places at which a copy has no healthy pod, or would have none."""
         self._started = {
             one["metadata"]["uid"]: -inf for cluster in self._clusters for one in cluster.list("deployments", NAMESPACE)
         }
         self._changes: dict[Place, list[tuple[float, bool]]] = {}
-        """When the status of copies there turned good, or bad."""
+        """Times at which the status of a copy there turned good, or bad."""
 
     def turn(self, plan: Plan, service: str, *, healthy: bool) -> None:
         """Set the health of its copy on the first cluster, or on the second, which the script has as a secondary."""

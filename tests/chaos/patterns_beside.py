@@ -1,4 +1,4 @@
-"""Patterns of workloads and zones, which stand beside the routes: of the copy on the first cluster, and on the second.
+"""Patterns of workloads and zones, which are beside the routes: of the copy on the first cluster, and on the second.
 
 A pattern of two gives the outages of the copy on the first cluster, and of that on the second, if there is one then.
 """

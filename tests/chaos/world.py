@@ -16,7 +16,7 @@ from bus.embedded import EmbeddedServer
 from bus.jetstream import JetStreamBus
 from bus.topology import GROUPS, Stream
 from reactor.audit.spans import Span
-from reactor.demo.kube import EmulatedCluster, Emulator, LoggedWrite, write_kubeconfig
+from reactor.demo.kube import WORLD, EmulatedCluster, Emulator, write_kubeconfig
 from reactor.runtime.clock import Clock
 from tests.chaos import scene, workloads
 from tests.chaos.alerting import SEEN_AFTER, alerting
@@ -214,9 +214,11 @@ class World:
             if plan.source != "copies"
         )  # fmt: skip
         end = asyncio.get_running_loop().time()
-        return Run(routes, end, tuple(self.troubles), tuple(self.wipes), workloads=tuple(self._workloads(act, writes)))
+        return Run(routes, end, tuple(self.troubles), tuple(self.wipes), workloads=tuple(self._workloads(act)))
 
-    def _workloads(self, act: Act, writes: Sequence[LoggedWrite]) -> Iterator[WorkloadHistory]:
+    def _workloads(self, act: Act) -> Iterator[WorkloadHistory]:
+        # A DELETE names no author: all that the world itself has not written is a reactor's.
+        writes = [write for write in self.emulator.writes.effective() if write.manager != WORLD]
         for plan in act.script:
             if plan.source == "copies" and self.truth.kubelets is not None:
                 written = tuple(workloads.written(plan, writes))

@@ -109,7 +109,7 @@ def calls(workload: WorkloadHistory, state: State) -> Iterator[Call]:
 
 
 def _ending(workload: WorkloadHistory, state: State, marked: str, stays: str) -> Iterator[Call]:
-    """What ends the time in which one copy is marked and the other one stays."""
+    """Give what ends the time in which one copy is marked and the other one stays."""
     for one in well(workload, state, stays):
         yield one, 0.0, f"without {marked}"
     surplus = state.copies[marked].surplus

@@ -100,7 +100,7 @@ class WriteJudge:
         return bool(common([when], failed(self.workload, self.run, self.state, cluster)))
 
     def _founded(self, cluster: str, when: Span) -> Iterator[Finding]:
-        """What is wrong with leaving this cluster, or replacing the copy there, by a decision of that time."""
+        """Give what is wrong with leaving this cluster, or replacing its copy, by a decision of that time."""
         at, spells = self.write.at, bad(self.workload, self.state, cluster)
         if not self._failed(cluster, when):
             now = current(spells, at)
