@@ -16,6 +16,7 @@ from tests.chaos.patterns import (
     TOLERATIONS,
     ZONE_TOLERATION,
     Outages,
+    Pattern,
     again,
     again_stays,
     begins,
@@ -82,8 +83,21 @@ def second_starts_late(strike: Span, toleration: float, random: Random) -> tuple
     return (Span(_before(strike, toleration, random)),), (Span(CALM / 2, good),)
 
 
-OF_ONE = (recovers, stays, recovers_late, again, begins, edge, begins_stays, flaps, again_stays)
-"""Patterns of routes for the first copy, while the second is good."""
+def midst(strike: Span, toleration: float, random: Random) -> Outages:
+    """The fault begins in the midst of the move; bad for good."""
+    return (Span(strike.begin - toleration - random.uniform(0.0, 1.5)),)
+
+
+def back_at_once(strike: Span, toleration: float, random: Random) -> Outages:
+    """The same, and good again about when the new copy has started, or is just starting: one of them is too many."""
+    [first] = midst(strike, toleration, random)
+    return (Span(first.begin, first.begin + toleration + random.uniform(0.2, 1.5)),)
+
+
+OF_ONE: Sequence[Pattern] = (
+    recovers, stays, recovers_late, again, begins, edge, midst, begins_stays, flaps, again_stays, back_at_once,
+)  # fmt: skip
+"""Patterns of the first copy, while the second is good."""
 OF_TWO: Sequence[PatternOfTwo] = (
     second_falls, second_flickers, both_fall, in_vain, second_starts_late, both_fall_first_returns,
     both_fall_second_returns,

@@ -44,7 +44,7 @@ def check(workload: WorkloadHistory, run: Run, verdict: AuditVerdict) -> None:
 def lateness(workload: WorkloadHistory, run: Run) -> Iterator[float]:
     """Give the seconds from when each write was called for, or from a later end of a trouble, to when it came."""
     for must in _musts(workload, run, _replayed(workload, run)[0]):
-        if must.over <= must.done <= must.spell.end:
+        if must.over <= must.done <= must.spell.end and must.done < inf:
             ends = [gap.end for gap in (*run.troubles, *workload.blind) if must.spell.begin < gap.end <= must.done]
             yield must.done - max([must.over, *ends])
 
