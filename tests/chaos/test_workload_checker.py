@@ -64,6 +64,9 @@ def broken(run: Run) -> list[str]:
         (((14.1, "two", "place"), (14.3, "two", "mark"), (14.4, "two", "remove")), {"one": (Span(10, 14.05),)}),
         ((*MOVED[:2], (14.7, "one", "unmark"), (14.8, "two", "mark"), (14.9, "two", "remove")),
          {"one": (Span(10, 14.6),)}),
+        # It is good again while its mark is on its way.
+        ((*MOVED[:2], (14.25, "two", "mark"), (14.3, "one", "unmark"), (14.4, "two", "remove")),
+         {"one": (Span(10, 14.15),)}),
         # One that is too many takes the place of the one that fails again, before it has left.
         (
             (*MOVED[:2], (20.1, "one", "unmark"), (20.15, "two", "mark"), (24.3, "two", "unmark"),
@@ -73,7 +76,7 @@ def broken(run: Run) -> list[str]:
     ],
     ids=[
         "moved", "moved back", "in vain", "both bad", "the new one is late", "a flap", "good as it is placed",
-        "good as it is marked", "needed again",
+        "good as it is marked", "good before it is marked", "needed again",
     ],
 )  # fmt: skip
 def test_what_a_perfect_reactor_does_is_right(writes: Sequence[Given], outages: Mapping[str, Sequence[Span]]) -> None:

@@ -55,14 +55,16 @@ class WriteJudge:
 
     def _marked(self) -> Iterator[Finding]:
         name = self.write.cluster
-        if self.other is None or self.state.copies[self.other].marked:
+        # The mark of one that has just come back may have been on its way: it is taken off, and this one is too many.
+        back = self.surplus is not False and self._good(self.other)
+        if self.other is None or (self.state.copies[self.other].marked and not back):
             yield "last-one", f"no copy stays when the one on {name} leaves"
         elif self.surplus is not True:
             yield from self._founded(name, self.recent)
 
     def _unmarked(self) -> Iterator[Finding]:
         name, surplus = self.write.cluster, self.state.copies[self.write.cluster].surplus
-        back = common([self.recent], well(self.workload, self.state, name))
+        back = self._good(name)
         needed = self.other is not None and self._failed(self.other, self.recent)
         if not (back and surplus is not True) and not (needed and surplus is not False):
             why = "which is one too many" if surplus else "which is bad"
@@ -72,10 +74,9 @@ class WriteJudge:
         name = self.write.cluster
         if self.other is None:
             yield "last-one", f"the copy on {name} was removed, and there was no other one"
-        elif not common([self.recent], well(self.workload, self.state, self.other)):
-            served = common([self.recent], well(self.workload, self.state, name))
+        elif not self._good(self.other):
             what = f"the copy on {name} was removed, and the one on {self.other} was bad"
-            yield "last-one" if served else "blind", what
+            yield "last-one" if self._good(name) else "blind", what
         elif not marked and self._surplus(self._ordered()) is not True:
             yield from self._founded(name, self._ordered())
 
@@ -95,6 +96,9 @@ class WriteJudge:
         if not common([since], well(self.workload, self.state, self.other)):
             return False
         return None if self._failed(name, when) else True
+
+    def _good(self, cluster: str | None) -> bool:
+        return cluster is not None and bool(common([self.recent], well(self.workload, self.state, cluster)))
 
     def _failed(self, cluster: str, when: Span) -> bool:
         return bool(common([when], failed(self.workload, self.run, self.state, cluster)))
