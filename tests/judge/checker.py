@@ -24,12 +24,9 @@ from reactor.audit.spans import Span, merged
 from reactor.audit.verdict import AuditVerdict, Breach
 from tests.judge import workload_checker
 from tests.judge.object_history import RouteHistory, Run, Write, good
-from tests.judge.spells import SEEN_WITHIN as SEEN_WITHIN
-from tests.judge.spells import common, covered, current, length, over
+from tests.judge.spells import IN_HANDS, SEEN_WITHIN, common, covered, current, length, over
 
 PROMISES = ("lost", "doubled", "early", "needless", "blind", "interleaved", "last-one", "converged")
-IN_HANDS = 5.0
-"""Seconds that an action may be in an executor's hands: its own limit is a little less in a chaos run."""
 
 
 def check(run: Run) -> AuditVerdict:

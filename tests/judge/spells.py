@@ -10,6 +10,9 @@ SEEN_WITHIN = 1.0
 """Seconds, beside a period of the source, from a change to the last write that does not know of it: a look, a decision
 and a request take so long on a busy machine."""
 
+IN_HANDS = 5.0
+"""Seconds that an action may be in an executor's hands: its own limit is a little less in a chaos run."""
+
 
 def over(spells: Iterable[Span], window: float) -> list[Span]:
     """Give the part of each stretch that comes after its window."""

@@ -53,9 +53,11 @@ def _replayed(workload: WorkloadHistory, run: Run) -> tuple[list[State], list[Br
     """Give the states, the first one before any write, and what was wrong with the writes between them."""
     states, found = [first(workload)], list[Breach]()
     for write in workload.writes:
+        states[-1] = states[-1].until(write.at, run)
         judge = WriteJudge(workload, run, states[-1], write)
         found += [Breach(promise, workload.name, write.at, what) for promise, what in judge.findings()]
         states.append(states[-1].after(write, judge.surplus))
+    states[-1] = states[-1].until(run.end, run)
     return states, found
 
 
@@ -109,10 +111,10 @@ def _converged(workload: WorkloadHistory, run: Run, state: State) -> Iterator[Br
         case [(name, copy)]:
             if lasting[name] is not None and not (workload.blocks and state.left):
                 what = f"its only copy is on {name}, and bad"
-            elif copy.marked:
+            elif copy.marked and not state.forgotten:
                 what = f"its only copy, on {name}, is marked"
         case [_, _]:
-            if not all(lasting.values()):
+            if not all(lasting.values()) and not state.forgotten:
                 what = "it has two copies"
         case _:
             what = "it has no copy"
