@@ -8,7 +8,7 @@ from pathlib import Path
 from random import Random
 
 from reactor.audit.spans import Span
-from tests.chaos import patterns
+from tests.chaos import patterns, patterns_beside
 from tests.chaos.script import Plan, Source, plans
 from tests.chaos.world import Act, World
 
@@ -56,7 +56,7 @@ class Outage(Fault):
     sources: Sequence[Source] = ("slices", "probe", "bus")
     """Kinds of sources that observe the targets of its routes."""
     routes: Routes = patterns.routes
-    workloads: int = 8
+    workloads: int = 12
     """Deployments beside its routes, each of which may move to another cluster."""
     zone: bool = True
     """True if one of three zones gets sick as well."""
@@ -68,7 +68,7 @@ class Outage(Fault):
         begin = patterns.lead()
         strike = Span(begin, begin + Random(f"{self.name}/{seed}").uniform(*self.length))
         script = self.routes(self.name, seed, strike, routes, self.sources)
-        script += patterns.beside(self.name, seed, strike, workloads=self.workloads, zone=self.zone)
+        script += patterns_beside.beside(self.name, seed, strike, workloads=self.workloads, zone=self.zone)
         return Act(seed, script, strike, strike.end + self.after)
 
 

@@ -170,20 +170,3 @@ def all_down(fault: str, seed: int, strike: Span, count: int, sources: Sequence[
         )
         for number in range(count)
     ]  # fmt: skip
-
-
-def beside(fault: str, seed: int, strike: Span, *, workloads: int, zone: bool) -> list[Plan]:
-    """Give workloads and a zone, none of which comes back by itself."""
-    out = []
-    for number in range(workloads):
-        random = Random(f"{fault}/{seed}/workload {number}")
-        pattern = (recovers, stays, recovers, begins)[number % 4]
-        toleration = random.choice(TOLERATIONS)
-        spans = pattern(strike, toleration, random)
-        out.append(Plan(seed, number, toleration, "copies", spans, ((),), inf, pattern.__name__))
-    if zone:
-        random = Random(f"{fault}/{seed}/zone")
-        pattern = random.choice((recovers, stays, begins))
-        spans = pattern(strike, ZONE_TOLERATION, random)
-        out.append(Plan(seed, 0, ZONE_TOLERATION, "zone", spans, ((),), inf, pattern.__name__))
-    return out

@@ -161,13 +161,10 @@ def history(
             for span in spans
         )
 
-    match plan.source:
-        case "copies":
-            seen = workloads.seen(plan, writes)
-        case "zone":
-            seen = zone.seen(plan, writes)
-        case _:
-            seen = _fold(plan, [write for write in writes if write.resource == "trafficsplits"])
+    if plan.source == "zone":
+        seen = zone.seen(plan, writes)
+    else:
+        seen = _fold(plan, [write for write in writes if write.resource == "trafficsplits"])
     return RouteHistory(
         name=plan.name, primary=plan.name, toleration=plan.toleration, recovery=plan.recovery,
         outages=moved(plan.name, plan.outages), writes=tuple(seen),

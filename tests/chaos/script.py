@@ -37,6 +37,8 @@ class Plan:
     recovery: float = RECOVERY
     pattern: str = ""
     """Description of the pattern, for people."""
+    blocks: bool = False
+    """True if a workload that left a cluster may not come back to it within the script."""
 
     @property
     def told_by_bus(self) -> bool:

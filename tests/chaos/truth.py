@@ -14,9 +14,9 @@ from reactor.demo.kube import EmulatedCluster, Emulator
 from reactor.runtime.clock import Clock
 from tests.chaos import scene, zone
 from tests.chaos.alerting import Alerting
+from tests.chaos.kubelets import Kubelets
 from tests.chaos.script import Plan
 from tests.chaos.stranger import Stranger
-from tests.chaos.workloads import Kubelets
 from tests.e2e.zone_world import ZoneWorld
 
 
@@ -55,7 +55,7 @@ class Truth:
                 self.cluster.set_endpoints(scene.NAMESPACE, service, ready=int(healthy), not_ready=int(not healthy))
             case "copies":
                 assert self.kubelets is not None
-                self.kubelets.turn(service, healthy=healthy)
+                self.kubelets.turn(plan, service, healthy=healthy)
             case "alerts" | "query":
                 assert self.alerting is not None
                 self.alerting.exporter.up[service] = healthy

@@ -1,18 +1,18 @@
-"""Workloads of a run: a Deployment each on cluster `one`, which may be placed on `two`, and kubelets for both."""
+"""Workloads of a run: a Deployment each on cluster `one`, which may be placed on `two`."""
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
-from reactor.demo.kube import WORLD, EmulatedCluster, Emulator, LoggedWrite
+from reactor.demo.kube import Emulator, LoggedWrite
 from tests.chaos.script import Plan
-from tests.judge.object_history import Write as Seen
+from tests.judge.workload_history import CopyWrite, Effect
 
 CLUSTERS = ("one", "two")
 NAMESPACE = "shop"
-TICK = 0.1
+DECISION_ANNOTATION, EPOCH_ANNOTATION, EVICTING_ANNOTATION = "reactor/decision", "reactor/epoch", "reactor/evicting"
 
 
 def furnish(emulator: Emulator, plan: Plan) -> None:
@@ -55,7 +55,7 @@ def rule(plan: Plan, longer: float) -> dict[str, Any]:
     selector = {"apiVersion": "apps/v1", "kind": "Deployment", "namespace": NAMESPACE, "name": plan.name}
     application = {
         "decisionConditions": {"tolerationSeconds": plan.toleration + longer}, "purgeMode": "Gracefully",
-        "gracePeriodSeconds": 600,
+        "gracePeriodSeconds": 600, "blockPredecessorSeconds": 600 if plan.blocks else None,
     }  # fmt: skip
     return {
         "name": plan.name, "kind": "WorkloadFailover", "mode": "Enforce", "resourceSelectors": [selector],
@@ -68,51 +68,64 @@ def rule(plan: Plan, longer: float) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def seen(plan: Plan, writes: Sequence[LoggedWrite]) -> list[Seen]:
-    """The first copy elsewhere is the action; what is cleared up after it is not judged."""
-    placed = [
-        write
+def written(plan: Plan, writes: Sequence[LoggedWrite]) -> list[CopyWrite]:
+    """Give each effective write to one of its copies."""
+    folds = {name: _Fold(marked=False, replicas=1 if name == CLUSTERS[0] else None) for name in CLUSTERS}
+    return [
+        folds[write.cluster].taken(write)
         for write in writes
-        if (write.resource, write.name, write.cluster) == ("deployments", plan.name, CLUSTERS[1])
-        and write.verb in ("create", "patch")
-        and write.manager != WORLD
+        if (write.resource, write.name) == ("deployments", plan.name) and write.cluster in folds
     ]
-    [second] = plan.seconds
-    return [Seen(write.at, {plan.name: 0, second: 1}, 1, 1) for write in placed[:1]]
 
 
-class Kubelets:
-    """Let the status of each Deployment follow its spec."""
+@dataclass(slots=True)
+class _Fold:
+    """A copy as its writes so far have made it."""
 
-    def __init__(self, emulator: Emulator) -> None:
-        self._clusters = [emulator.cluster(name) for name in CLUSTERS]
-        self.crashing: set[str] = set()
-        """Deployments that have no healthy pod on the first cluster."""
+    marked: bool
+    replicas: int | None
+    """None: there is no copy."""
+    notes: dict[str, str] = field(default_factory=dict)
 
-    def turn(self, name: str, *, healthy: bool) -> None:
-        """Set the health of its copy on the first cluster."""
-        (self.crashing.discard if healthy else self.crashing.add)(name)
-        self.look()
+    def taken(self, write: LoggedWrite) -> CopyWrite:
+        """Replay one write, and give what it did."""
+        marked, replicas = self.marked, self.replicas
+        if write.verb == "delete":
+            self.replicas, self.notes = None, {}
+        elif isinstance(write.body, list):
+            for operation in write.body:
+                self._patched(operation)
+        else:
+            self.notes |= write.body["metadata"].get("annotations", {})
+            self.replicas = write.body["spec"].get("replicas", 1)
+        self.marked = EVICTING_ANNOTATION in self.notes
+        generation = int(self.notes.get(DECISION_ANNOTATION, "/0").rpartition("/")[2])
+        effect = _effect(marked, replicas, self)
+        return CopyWrite(write.at, write.cluster, effect, generation, int(self.notes.get(EPOCH_ANNOTATION, "0")))
 
-    async def live(self) -> None:
-        """Look at every tick, without end."""
-        while True:
-            self.look()
-            await asyncio.sleep(TICK)
+    def _patched(self, operation: dict[str, Any]) -> None:
+        path, value = operation["path"], operation.get("value")
+        if operation["op"] == "test":
+            return
+        if path == "/metadata/annotations":
+            self.notes = dict(value or {})
+        elif path.startswith("/metadata/annotations/"):
+            key = path.rpartition("/")[2].replace("~1", "/")
+            if operation["op"] == "remove":
+                self.notes.pop(key, None)
+            else:
+                self.notes[key] = str(value)
+        elif path == "/spec/replicas":
+            self.replicas = value
 
-    def look(self) -> None:
-        """Write each status that is not as it should be."""
-        for cluster in self._clusters:
-            for one in cluster.list("deployments", NAMESPACE):
-                self._status(cluster, one)
 
-    def _status(self, cluster: EmulatedCluster, one: dict[str, Any]) -> None:
-        metadata, wanted = one["metadata"], one["spec"].get("replicas", 1)
-        crashes = cluster is self._clusters[0] and metadata["name"] in self.crashing
-        available = 0 if crashes else wanted
-        status = {
-            "observedGeneration": metadata["generation"], "replicas": wanted, "updatedReplicas": wanted,
-            "availableReplicas": available, "readyReplicas": available, "unavailableReplicas": wanted - available,
-        }  # fmt: skip
-        if one.get("status") != status:
-            cluster.patch("deployments", metadata["name"], {"status": status}, NAMESPACE, status=True)
+def _effect(marked: bool, replicas: int | None, now: _Fold) -> Effect:
+    if (replicas or 0) == 0 and now.replicas:
+        return "place"
+    if replicas and not now.replicas:
+        return "remove"
+    if replicas != now.replicas:
+        return "resize"
+    if marked is not now.marked:
+        return "mark" if now.marked else "unmark"
+    return "nothing"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import zlib
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -16,9 +16,9 @@ from bus.embedded import EmbeddedServer
 from bus.jetstream import JetStreamBus
 from bus.topology import GROUPS, Stream
 from reactor.audit.spans import Span
-from reactor.demo.kube import EmulatedCluster, Emulator, write_kubeconfig
+from reactor.demo.kube import WORLD, EmulatedCluster, Emulator, write_kubeconfig
 from reactor.runtime.clock import Clock
-from tests.chaos import scene
+from tests.chaos import scene, workloads
 from tests.chaos.alerting import SEEN_AFTER, alerting
 from tests.chaos.fleet import Member, NotUp
 from tests.chaos.nodes import nodes as three_nodes
@@ -28,6 +28,7 @@ from tests.chaos.stranger import Stranger
 from tests.chaos.truth import Truth, truth
 from tests.contract.bus.servers import cluster as three_servers
 from tests.judge.object_history import Run
+from tests.judge.workload_history import WorkloadHistory
 from tests.ports import free_port
 
 MANAGER = "alert-reactor"
@@ -210,8 +211,22 @@ class World:
                 _of(plan, self.blind), _of(plan, self.unheard), self.stranger.cut_off, self.blind_grace, dark=self.dark,
             )
             for plan in act.script
+            if plan.source != "copies"
         )  # fmt: skip
-        return Run(routes, asyncio.get_running_loop().time(), tuple(self.troubles), tuple(self.wipes))
+        end = asyncio.get_running_loop().time()
+        return Run(routes, end, tuple(self.troubles), tuple(self.wipes), workloads=tuple(self._workloads(act)))
+
+    def _workloads(self, act: Act) -> Iterator[WorkloadHistory]:
+        # A DELETE names no author: all that the world itself has not written is a reactor's.
+        writes = [write for write in self.emulator.writes.effective() if write.manager != WORLD]
+        for plan in act.script:
+            if plan.source == "copies" and self.truth.kubelets is not None:
+                written = tuple(workloads.written(plan, writes))
+                yield WorkloadHistory(
+                    plan.name, plan.toleration, workloads.CLUSTERS[0], self.truth.kubelets.outages(plan, written),
+                    written, plan.blocks, blind=tuple(_of(plan, self.blind)), dark=self.dark,
+                    blind_grace=self.blind_grace,
+                )  # fmt: skip
 
     async def until_settled(self, converged: Callable[[Run], bool]) -> None:
         """Wait until all effects of this act are where they belong, or it is certain that it never will."""

@@ -11,23 +11,22 @@ blind       it was moved to what was bad, or at a time at which nothing had look
 interleaved a write with an older generation or epoch than the one on the object
 last-one    a write that left nothing anywhere
 converged   at the end the object is not where a run without faults would have left it
+
+Workloads have a judge of their own: `workload_checker`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from math import inf
 
 from reactor.audit.spans import Span, merged
 from reactor.audit.verdict import AuditVerdict, Breach
+from tests.judge import workload_checker
 from tests.judge.object_history import RouteHistory, Run, Write, good
+from tests.judge.spells import IN_HANDS, SEEN_WITHIN, common, covered, current, length, over
 
 PROMISES = ("lost", "doubled", "early", "needless", "blind", "interleaved", "last-one", "converged")
-SEEN_WITHIN = 1.0
-"""Seconds, beside a period of the source, from a change to the last write that does not know of it: a look, a decision
-and a request take so long on a busy machine."""
-IN_HANDS = 5.0
-"""Seconds that an action may be in an executor's hands: its own limit is a little less in a chaos run."""
 
 
 def check(run: Run) -> AuditVerdict:
@@ -42,6 +41,8 @@ def check(run: Run) -> AuditVerdict:
         wrong = list(_wrong(route, run))
         for promise in ("last-one", "early", "doubled", "needless", "blind"):
             verdict.add(promise, [one for one in wrong if one.promise == promise], tested=len(route.writes))
+    for workload in run.workloads:
+        workload_checker.check(workload, run, verdict)
     return verdict
 
 
@@ -64,14 +65,14 @@ def _unfounded(route: RouteHistory, run: Run, stood: Mapping[str, int], write: W
     recent = Span(write.at - write.under_way - SEEN_WITHIN - route.period, write.at + run.slack)
     moments = [recent]
     for name in left:
-        moments = _common(moments, _leaving(route, run, name, gained))
+        moments = common(moments, _leaving(route, run, name, gained))
         if not moments:
             yield _unasked(route, write, name, gained)
             return
     for name in gained:
-        before, moments = moments, _common(moments, good(_seen(route, name)))
+        before, moments = moments, common(moments, good(_seen(route, name)))
         if not moments:
-            never = not _common([recent], good(_seen(route, name)))
+            never = not common([recent], good(_seen(route, name)))
             what = f"moved to {name}, which was bad" if never else f"at no time was {name} good and the other bad"
             yield Breach("blind" if never else "needless", route.name, write.at, f"{what} (of {len(before)})")
             return
@@ -82,25 +83,25 @@ def _leaving(route: RouteHistory, run: Run, name: str, gained: Sequence[str]) ->
     """Give when this backend might be left: it has been bad, or the primary that gets everything good, long enough."""
     bad = list(_held_bad(route, name, route.toleration - run.slack - route.lag))
     if name != route.primary and route.primary in gained:
-        bad += _over(good(_seen(route, route.primary)), max(route.recovery - run.slack - route.lag, 0.0))
+        bad += over(good(_seen(route, route.primary)), max(route.recovery - run.slack - route.lag, 0.0))
     return bad
 
 
 def _unasked(route: RouteHistory, write: Write, name: str, gained: Sequence[str]) -> Breach:
     home = name != route.primary and route.primary in gained
     if home:
-        bad = _now(route.outages, write.at)
+        bad = current(route.outages, write.at)
         if bad is not None:
             return Breach("blind", route.name, write.at, f"back to {route.primary}, bad since {bad.begin:.3f}")
         since = max((outage.end for outage in route.outages if outage.end <= write.at), default=-inf)
         what = f"back after {write.at - since:.3f} s of {route.recovery:g} s"
         return Breach("early", route.name, write.at, what)
-    bad = _now(_seen(route, name), write.at)
+    bad = current(_seen(route, name), write.at)
     if bad is not None:
         what = f"{name} was left after {write.at - bad.begin:.3f} s of {route.toleration:g} s"
         return Breach("early", route.name, write.at, what)
     ended = [outage for outage in route.outages_of(name) if outage.end <= write.at]
-    since_text = f"good for {write.at - ended[-1].end:.3f} s, after {_length(ended[-1])}" if ended else "always good"
+    since_text = f"good for {write.at - ended[-1].end:.3f} s, after {length(ended[-1])}" if ended else "always good"
     return Breach("needless", route.name, write.at, f"{name} was left, {since_text} of {route.toleration:g} s")
 
 
@@ -112,7 +113,7 @@ def _unseen(
         spells = [one for one in _leaving(route, run, name, gained) if one.begin <= write.at]
         for spell in spells[-1:]:
             asked = Span(spell.begin, write.at + run.slack)
-            if any(gap.begin <= asked.begin and asked.end <= gap.end for gap in merged(route.blind)):
+            if covered(asked, route.blind):
                 yield Breach("blind", route.name, write.at, f"{name} was left, and nothing had looked since the window")
                 return
 
@@ -130,25 +131,7 @@ def _held_bad(route: RouteHistory, name: str, window: float) -> Iterator[Span]:
     for one in _seen(route, name):
         held = Span(one.begin, one.end + route.valid)
         cut_off = any(gap.begin <= one.end < gap.end for gap in route.cut_off)
-        yield from (Span(over.begin, held.end) for over in _over([held if cut_off else one], window))
-
-
-def _over(spells: Iterable[Span], window: float) -> list[Span]:
-    """Give the part of each stretch that comes after its window."""
-    return [Span(one.begin + window, one.end) for one in spells if one.begin + window <= one.end]
-
-
-def _common(some: Iterable[Span], others: Iterable[Span]) -> list[Span]:
-    known = list(others)
-    return [both for one in some for other in known if (both := one.within(other)) is not None]
-
-
-def _now(spells: Iterable[Span], at: float) -> Span | None:
-    return next((one for one in spells if one.begin <= at < one.end), None)
-
-
-def _length(span: Span) -> str:
-    return f"{span.end - span.begin:.3f} s"
+        yield from (Span(over.begin, held.end) for over in over([held if cut_off else one], window))
 
 
 Must = tuple[Span, float, frozenset[str], str]
@@ -189,7 +172,9 @@ def _lost(route: RouteHistory, musts: Sequence[Must]) -> Iterator[Breach]:
 
 def lateness(run: Run) -> float:
     """Give the longest time, in seconds, from a window's end, or from a later end of a trouble, to its action."""
-    return max((late for route in run.routes for late in _late(route, run)), default=0.0)
+    late = [late for route in run.routes for late in _late(route, run)]
+    late += [late for workload in run.workloads for late in workload_checker.lateness(workload, run)]
+    return max(late, default=0.0)
 
 
 def _late(route: RouteHistory, run: Run) -> Iterator[float]:

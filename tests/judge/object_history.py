@@ -1,6 +1,7 @@
 """History of one object: the times at which each of its backends was bad in truth, and the writes to it. Plain values.
 
-A route has backends; a workload has clusters, a zone has itself and the rest. Each is one `RouteHistory`.
+A route has backends, a zone has itself and the rest. Each is one `RouteHistory`. A workload is a `WorkloadHistory`; in
+simulated fleets, where only its first move is judged, it is a `RouteHistory` too.
 """
 
 from __future__ import annotations
@@ -8,8 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from math import inf
+from typing import Protocol
 
 from reactor.audit.spans import Span, merged
+from tests.judge.workload_history import WorkloadHistory
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +104,19 @@ def good(outages: Iterable[Span]) -> tuple[Span, ...]:
     return tuple(Span(begin, end) for begin, end in zip(begins, ends, strict=True) if begin < end)
 
 
+class Watched(Protocol):
+    """An object, by when anything looked at it."""
+
+    @property
+    def lag(self) -> float: ...
+    @property
+    def blind(self) -> tuple[Span, ...]: ...
+    @property
+    def unheard(self) -> tuple[Span, ...]: ...
+    @property
+    def blind_grace(self) -> float: ...
+
+
 @dataclass(frozen=True, slots=True)
 class Run:
     """Conditions that all objects of one run share. Times in seconds."""
@@ -117,6 +133,13 @@ class Run:
     """Most seconds for an action from the end of its window, or of a trouble, while all is well."""
     slack: float = 0.05
     """Most seconds by which two clocks of one machine differ."""
+    workloads: tuple[WorkloadHistory, ...] = ()
+    """Those of which all writes are judged."""
+
+    @property
+    def writes(self) -> int:
+        """Number of writes to all of them."""
+        return sum(len(one.writes) for one in self.routes) + sum(len(one.writes) for one in self.workloads)
 
     def due(self, window_over: float) -> float:
         """Give the moment by which something must be done that may be done from `window_over` on.
@@ -133,7 +156,7 @@ class Run:
             at = trouble.end
         return at + left
 
-    def due_for(self, route: RouteHistory, spell: Span, window: float) -> float:
+    def due_for(self, route: Watched, spell: Span, window: float) -> float:
         """Give the moment by which a stretch has to have led to its action: where nothing looked, time begins again."""
         begin, extra = spell.begin, 0.0
         for gap in merged(route.blind):

@@ -9,7 +9,7 @@ from functools import lru_cache, partial
 
 from pydantic import ValidationError
 
-from bus.messages import Health, Mode, Place
+from bus.messages import Evict, Health, Mode, Place
 from rules.core.group import Member, updated
 from rules.core.reasons import Because
 from rules.core.timers import NO_TIME, advanced, runs
@@ -186,7 +186,7 @@ def advance(
         due = next_due(rule, policy, cluster, copy, now)
         if move is not None and not move.surplus and move.evicted_at is None:
             passed = returns if move.placed else over
-            if passed(policy, move, cluster, copy):
+            if passed(policy, move, cluster, copy) or (not move.placed and _begins_again(group, name, move, due, now)):
                 del moves[name]
                 move = None  # and what else speaks for leaving counts from this moment on
         if move is None and name in state.evicting and rule.mode is not Mode.DRY_RUN:
@@ -203,6 +203,19 @@ def advance(
     moves = surplus.with_surplus(rule, policy, after, moves, limits)
     after = replica_surplus.noted(rule, policy, replace(after, moves=dict(sorted(moves.items()))), now)
     return group if after == state else replace(group, state=after)
+
+
+def _begins_again(group: WorkloadGroup, name: str, move: Relocation, due: EvictionDue | None, now: datetime) -> bool:
+    """True if its toleration has begun again, and nothing was asked for yet: it was over while nothing was seen.
+
+    Until then it is a copy as any other one, and may be one too many.
+    """
+    asked = any(
+        (isinstance(entry.action, Place) and name in entry.action.leaving)
+        or (isinstance(entry.action, Evict) and entry.action.from_ == name)
+        for entry in group.outbox
+    )
+    return not asked and due is not None and due.cause == move.cause and due.at > now
 
 
 def _begun(policy: Policy, copy: Copy, due: EvictionDue | None, now: datetime) -> Relocation:

@@ -112,3 +112,16 @@ def test_a_cluster_that_fell_silent_and_failed_again_unheard_has_its_whole_toler
     assert acts(rule(), *START, silent(10, 10), *again, *fresh, until=480) == []
     found = acts(rule(), *START, silent(10, 10), *again, silent(491, 390), *fresh, until=495)
     assert found == [(491, *act) for act in MOVED]
+
+
+def test_a_new_copy_whose_toleration_begins_again_unheard_is_too_many_as_the_old_one_is_back() -> None:
+    one_of_two = placement("m1", "m2", spread={"minGroups": 1, "maxGroups": 1})
+    start = [workload({"m1": 2}), *(look(name, "Healthy", 0, 0) for name in ("m1", "m2"))]
+    moved = [
+        copy_look("m1", "Unhealthy", 10, 10), copy_look("m1", "Unhealthy", 110, 10), look("m2", "Healthy", 110, 0),
+        copy_look("m2", "Unhealthy", 112, 111),
+    ]  # fmt: skip
+    # Its toleration was over at 211, and nothing was seen from 112 to 300.
+    back = [copy_look("m2", "Unhealthy", 300, 300), copy_look("m1", "Healthy", 301, 301)]
+    came = acts(rule(placement=one_of_two), *start, *moved, *back, until=310)
+    assert came[2:] == [(301, "CancelEviction", "m1"), (301, "Evict", "m2"), (301, "Purge", "m2")]
