@@ -17,7 +17,6 @@ from tests.chaos.script import Plan, Source
 TOLERATIONS = (3.0, 4.0, 6.0)
 LATE_TOLERATIONS = (6.0, 8.0)
 """Of what is seen through Prometheus: well above what that way takes."""
-ZONE_TOLERATION = 8.0
 RECOVERY = 2.0
 CALM = 2.0
 """Seconds of health before anything happens."""
@@ -172,8 +171,8 @@ def all_down(fault: str, seed: int, strike: Span, count: int, sources: Sequence[
     ]  # fmt: skip
 
 
-def beside(fault: str, seed: int, strike: Span, *, workloads: int, zone: bool) -> list[Plan]:
-    """Give workloads and a zone, none of which comes back by itself."""
+def beside(fault: str, seed: int, strike: Span, *, workloads: int) -> list[Plan]:
+    """Give workloads, none of which comes back by itself."""
     out = []
     for number in range(workloads):
         random = Random(f"{fault}/{seed}/workload {number}")
@@ -181,9 +180,4 @@ def beside(fault: str, seed: int, strike: Span, *, workloads: int, zone: bool) -
         toleration = random.choice(TOLERATIONS)
         spans = pattern(strike, toleration, random)
         out.append(Plan(seed, number, toleration, "copies", spans, ((),), inf, pattern.__name__))
-    if zone:
-        random = Random(f"{fault}/{seed}/zone")
-        pattern = random.choice((recovers, stays, begins))
-        spans = pattern(strike, ZONE_TOLERATION, random)
-        out.append(Plan(seed, 0, ZONE_TOLERATION, "zone", spans, ((),), inf, pattern.__name__))
     return out

@@ -125,7 +125,7 @@ def _converged(run: Run) -> bool:
 def _result(fault: Fault, act: Act, scene: World) -> Result:
     run = scene.run(act)
     # The truth, kept beside the reactors' logs.
-    history = json.dumps(dataclasses.asdict(run), indent=1, default=dict)
+    history = json.dumps(dataclasses.asdict(run), indent=1, default=_plain)
     (scene.folder / f"history-{act.seed}.json").write_text(history, "utf-8")
     verdict: AuditVerdict = check(run)
     return Result(
@@ -134,8 +134,12 @@ def _result(fault: Fault, act: Act, scene: World) -> Result:
         broken={promise: verdict.broken(promise) for promise in PROMISES},
         breaches=[f"{breach} (script {breach.at - act.start:.3f}{_about(act, breach)})" for breach in verdict.breaches],
         late=round(lateness(run), 3),
-        notes=act.notes, stood_still=act.stood_still, writes=sum(len(route.writes) for route in run.routes),
+        notes=act.notes, stood_still=act.stood_still, writes=sum(len(route.writes) for route in run.routes) + sum(len(zone.writes) for zone in run.zones),
     )  # fmt: skip
+
+
+def _plain(value: object) -> object:
+    return sorted(value) if isinstance(value, frozenset) else dict(value)  # type: ignore[call-overload]
 
 
 def mistakes(folder: Path) -> list[str]:

@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequenc
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,7 @@ from tests.chaos.stranger import Stranger
 from tests.chaos.truth import Truth, truth
 from tests.contract.bus.servers import cluster as three_servers
 from tests.judge.object_history import Run
+from tests.judge.zone_history import ZoneHistory
 from tests.ports import free_port
 
 MANAGER = "alert-reactor"
@@ -210,8 +212,18 @@ class World:
                 _of(plan, self.blind), _of(plan, self.unheard), self.stranger.cut_off, self.blind_grace, dark=self.dark,
             )
             for plan in act.script
+            if plan.source != "zone"
         )  # fmt: skip
-        return Run(routes, asyncio.get_running_loop().time(), tuple(self.troubles), tuple(self.wipes))
+        zones = tuple(self._zone(act, plan) for plan in act.script if plan.source == "zone")
+        now = asyncio.get_running_loop().time()
+        return Run(routes, now, tuple(self.troubles), tuple(self.wipes), zones=zones)
+
+    def _zone(self, act: Act, plan: Plan) -> ZoneHistory:
+        assert self.truth.zones is not None
+        return self.truth.zones.history(
+            plan, partial(scene.really, start=act.start, happened=act.happened), blind=tuple(_of(plan, self.blind)),
+            unheard=tuple(_of(plan, self.unheard)), dark=self.dark, blind_grace=self.blind_grace,
+        )  # fmt: skip
 
     async def until_settled(self, converged: Callable[[Run], bool]) -> None:
         """Wait until all effects of this act are where they belong, or it is certain that it never will."""

@@ -20,12 +20,11 @@ from math import inf
 
 from reactor.audit.spans import Span, merged
 from reactor.audit.verdict import AuditVerdict, Breach
+from tests.judge import zone_checker
 from tests.judge.object_history import RouteHistory, Run, Write, good
+from tests.judge.stretches import SEEN_WITHIN, common, over
 
 PROMISES = ("lost", "doubled", "early", "needless", "blind", "interleaved", "last-one", "converged")
-SEEN_WITHIN = 1.0
-"""Seconds, beside a period of the source, from a change to the last write that does not know of it: a look, a decision
-and a request take so long on a busy machine."""
 IN_HANDS = 5.0
 """Seconds that an action may be in an executor's hands: its own limit is a little less in a chaos run."""
 
@@ -42,6 +41,8 @@ def check(run: Run) -> AuditVerdict:
         wrong = list(_wrong(route, run))
         for promise in ("last-one", "early", "doubled", "needless", "blind"):
             verdict.add(promise, [one for one in wrong if one.promise == promise], tested=len(route.writes))
+    for zone in run.zones:
+        zone_checker.judge(zone, run, verdict)
     return verdict
 
 
@@ -64,14 +65,14 @@ def _unfounded(route: RouteHistory, run: Run, stood: Mapping[str, int], write: W
     recent = Span(write.at - write.under_way - SEEN_WITHIN - route.period, write.at + run.slack)
     moments = [recent]
     for name in left:
-        moments = _common(moments, _leaving(route, run, name, gained))
+        moments = common(moments, _leaving(route, run, name, gained))
         if not moments:
             yield _unasked(route, write, name, gained)
             return
     for name in gained:
-        before, moments = moments, _common(moments, good(_seen(route, name)))
+        before, moments = moments, common(moments, good(_seen(route, name)))
         if not moments:
-            never = not _common([recent], good(_seen(route, name)))
+            never = not common([recent], good(_seen(route, name)))
             what = f"moved to {name}, which was bad" if never else f"at no time was {name} good and the other bad"
             yield Breach("blind" if never else "needless", route.name, write.at, f"{what} (of {len(before)})")
             return
@@ -82,7 +83,7 @@ def _leaving(route: RouteHistory, run: Run, name: str, gained: Sequence[str]) ->
     """Give when this backend might be left: it has been bad, or the primary that gets everything good, long enough."""
     bad = list(_held_bad(route, name, route.toleration - run.slack - route.lag))
     if name != route.primary and route.primary in gained:
-        bad += _over(good(_seen(route, route.primary)), max(route.recovery - run.slack - route.lag, 0.0))
+        bad += over(good(_seen(route, route.primary)), max(route.recovery - run.slack - route.lag, 0.0))
     return bad
 
 
@@ -130,17 +131,7 @@ def _held_bad(route: RouteHistory, name: str, window: float) -> Iterator[Span]:
     for one in _seen(route, name):
         held = Span(one.begin, one.end + route.valid)
         cut_off = any(gap.begin <= one.end < gap.end for gap in route.cut_off)
-        yield from (Span(over.begin, held.end) for over in _over([held if cut_off else one], window))
-
-
-def _over(spells: Iterable[Span], window: float) -> list[Span]:
-    """Give the part of each stretch that comes after its window."""
-    return [Span(one.begin + window, one.end) for one in spells if one.begin + window <= one.end]
-
-
-def _common(some: Iterable[Span], others: Iterable[Span]) -> list[Span]:
-    known = list(others)
-    return [both for one in some for other in known if (both := one.within(other)) is not None]
+        yield from (Span(rest.begin, held.end) for rest in over([held if cut_off else one], window))
 
 
 def _now(spells: Iterable[Span], at: float) -> Span | None:
@@ -195,12 +186,14 @@ def lateness(run: Run) -> float:
 def _late(route: RouteHistory, run: Run) -> Iterator[float]:
     for spell, _, empty, where in _musts(route, run):
         window = route.recovery if where == "home" else route.toleration
-        over = spell.begin + window
-        done = next((one.at for one in route.writes if one.at >= over and not any(one.weights[x] for x in empty)), None)
-        if done is None or any(route.weights_at(over)[name] for name in empty) is False:
+        ready = spell.begin + window
+        done = next(
+            (one.at for one in route.writes if one.at >= ready and not any(one.weights[x] for x in empty)), None
+        )
+        if done is None or any(route.weights_at(ready)[name] for name in empty) is False:
             continue
         ends = [gap.end for gap in (*run.troubles, *route.blind) if spell.begin < gap.end <= done]
-        yield done - max([over, *ends])
+        yield done - max([ready, *ends])
 
 
 def _interleaved(route: RouteHistory, run: Run) -> Iterator[Breach]:

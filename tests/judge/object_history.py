@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from math import inf
 
 from reactor.audit.spans import Span, merged
+from tests.judge.zone_history import ZoneHistory
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +118,7 @@ class Run:
     """Most seconds for an action from the end of its window, or of a trouble, while all is well."""
     slack: float = 0.05
     """Most seconds by which two clocks of one machine differ."""
+    zones: tuple[ZoneHistory, ...] = ()
 
     def due(self, window_over: float) -> float:
         """Give the moment by which something must be done that may be done from `window_over` on.
@@ -133,7 +135,7 @@ class Run:
             at = trouble.end
         return at + left
 
-    def due_for(self, route: RouteHistory, spell: Span, window: float) -> float:
+    def due_for(self, route: RouteHistory | ZoneHistory, spell: Span, window: float) -> float:
         """Give the moment by which a stretch has to have led to its action: where nothing looked, time begins again."""
         begin, extra = spell.begin, 0.0
         for gap in merged(route.blind):

@@ -15,8 +15,9 @@ from math import inf
 
 from reactor.audit.spans import Span
 from reactor.audit.verdict import Breach
-from tests.judge.checker import SEEN_WITHIN, check
+from tests.judge.checker import check
 from tests.judge.object_history import RouteHistory, Run, Write
+from tests.judge.stretches import SEEN_WITHIN
 from tests.simulation.fleet.reload import TAKEN, Version
 
 Judge = Callable[[RouteHistory], Iterable[Breach]]
