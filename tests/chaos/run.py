@@ -134,7 +134,7 @@ def _result(fault: Fault, act: Act, scene: World) -> Result:
         broken={promise: verdict.broken(promise) for promise in PROMISES},
         breaches=[f"{breach} (script {breach.at - act.start:.3f}{_about(act, breach)})" for breach in verdict.breaches],
         late=round(lateness(run), 3),
-        notes=act.notes, stood_still=act.stood_still, writes=sum(len(route.writes) for route in run.routes) + sum(len(zone.writes) for zone in run.zones),
+        notes=act.notes, stood_still=act.stood_still, writes=run.writes,
     )  # fmt: skip
 
 

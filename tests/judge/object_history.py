@@ -120,6 +120,11 @@ class Run:
     """Most seconds by which two clocks of one machine differ."""
     zones: tuple[ZoneHistory, ...] = ()
 
+    @property
+    def writes(self) -> int:
+        """Number of writes to all objects."""
+        return sum(len(route.writes) for route in self.routes) + sum(len(zone.writes) for zone in self.zones)
+
     def due(self, window_over: float) -> float:
         """Give the moment by which something must be done that may be done from `window_over` on.
 
