@@ -16,8 +16,6 @@ from tests.chaos.patterns import CALM, Outages, Pattern
 from tests.chaos.script import Plan
 
 RECOVERY = 4.0
-SHORT_TOLERATION = 3.0
-"""Of a zone that is isolated before the fault: its steps take up to ten seconds."""
 
 Seen = tuple[Outages, Outages, Outages]
 ZonePattern = Callable[[Span, float, Random], Seen]
@@ -29,9 +27,9 @@ def isolated_before(strike: Span, toleration: float, random: Random) -> Outages:
 
 
 def relapses(strike: Span, toleration: float, random: Random) -> Outages:
-    """Isolated before the fault; good in it for a little longer than the recovery, and then bad for good."""
-    back = random.uniform(strike.begin - 1.5, strike.end - RECOVERY)
-    return Span(_early(random), back), Span(back + RECOVERY + random.uniform(1.0, 6.0))
+    """Isolated about when the fault begins; good in it for as long as the way back takes, or less, then bad for good."""
+    back = random.uniform(strike.begin + 2.0, strike.end - 1.0)
+    return Span(_early(random), back), Span(back + RECOVERY + random.uniform(2.0, 12.0))
 
 
 def flickers(strike: Span, toleration: float, random: Random) -> Outages:
@@ -90,8 +88,9 @@ PATTERNS: Sequence[ZonePattern] = (
     _agreed(flickers), _agreed(patterns.flaps), _agreed(patterns.begins_stays), _agreed(patterns.away_flickers),
     one_after_the_other,
 )  # fmt: skip
-AT_FIRST = ("isolated_before", "relapses", "flickers", "away_flickers")
-"""Patterns whose isolation has to be complete before the fault."""
+TOLERATIONS = {"isolated_before": 3.0, "flickers": 3.0, "away_flickers": 3.0, "relapses": 6.0}
+"""Of patterns whose isolation has to be complete before the fault, as its steps take up to ten seconds; and of the one
+that has to be bad in the midst of its way back without being isolated again at once."""
 
 
 def plan(fault: str, seed: int, strike: Span) -> Plan:
@@ -99,6 +98,6 @@ def plan(fault: str, seed: int, strike: Span) -> Plan:
     random = Random(f"{fault}/{seed}/zone")
     pattern = PATTERNS[(seed + zlib.crc32(fault.encode())) % len(PATTERNS)]
     name = pattern.__name__
-    toleration = SHORT_TOLERATION if name in AT_FIRST else random.choice(patterns.TOLERATIONS)
+    toleration = TOLERATIONS.get(name) or random.choice(patterns.TOLERATIONS)
     first, second, others = pattern(strike, toleration, random)
     return Plan(seed, 0, toleration, "zone", first, (second, others), RECOVERY, name)
