@@ -27,7 +27,7 @@ def isolated_before(strike: Span, toleration: float, random: Random) -> Outages:
 
 
 def relapses(strike: Span, toleration: float, random: Random) -> Outages:
-    """Isolated about when the fault begins; good in it for as long as the way back takes, or less, then bad for good."""
+    """Isolated about when the fault begins; good in it for as long as its way back takes, or less, then bad."""
     back = random.uniform(strike.begin + 2.0, strike.end - 1.0)
     return Span(_early(random), back), Span(back + RECOVERY + random.uniform(2.0, 12.0))
 
