@@ -267,6 +267,8 @@ def _converged(zone: ZoneHistory, run: Run) -> Iterator[Breach]:
         return  # it stays as it is, isolated or not
     for node, wanted in zone.nodes.items():
         now = zone.marks.get(node, NONE)
+        if isolated:
+            now -= {RELEASED}  # of a way back that was called off
         if now != (wanted if isolated else NONE):
             where = "isolated" if isolated else "open"
             yield Breach(

@@ -35,7 +35,7 @@ class IsolationEvent(StrEnum):
     REMOVED = "annotation_removed"
     GUARDS_PASS = "guards_pass"  # noqa: S105 - no password
     CALLED_OFF = "called_off"
-    """The zone is well again while the first step is asked for, and not done."""
+    """The zone is well again while the first step is asked for, and not done; or bad again while it is opened."""
     DEADLINE = "pending_deadline"
     ALL_STEPS_DONE = "all_steps_done"
     STEP_TIMEOUT = "step_timeout"
@@ -95,6 +95,7 @@ TABLE: dict[tuple[IsolationState, IsolationEvent], IsolationState] = {
     (BACK_RUNNING, IsolationEvent.UNDO_FINISHED): NONE,
     (BACK_RUNNING, IsolationEvent.STEP_TIMEOUT): BACK_FAILED,
     (BACK_RUNNING, IsolationEvent.UNDO_TIMEOUT): BACK_FAILED,
+    (BACK_RUNNING, IsolationEvent.CALLED_OFF): BACK_PENDING,
     (BACK_RUNNING, IsolationEvent.SAME_ADDED): PENDING,
     (BACK_FAILED, IsolationEvent.RETRY): BACK_RUNNING,
     (BACK_FAILED, IsolationEvent.SAME_ADDED): PENDING,
