@@ -12,6 +12,7 @@ import pytest
 from reactor.audit.spans import Span
 from tests.judge.checker import check
 from tests.judge.object_history import Run
+from tests.judge.zone_checker import finished
 from tests.judge.zone_history import CORDONED, EXCLUDED, FENCED, RELEASED, ZoneHistory, ZoneWrite
 
 FULL = frozenset((FENCED, CORDONED, EXCLUDED))
@@ -63,6 +64,8 @@ def test_a_good_isolation_and_its_way_back_keep_all_promises() -> None:
     assert verdict.breaches == []
     assert verdict.tested["lost"] == 2  # it was bad for too short a time to have to be empty
     assert verdict.tested["early"] == len(THERE) + len(BACK)
+    good = run(*THERE, *BACK)
+    assert finished(good.zones[0], good) == 0
     assert broken(run(*THERE, bad=(Span(10),))) == []
     assert broken(run(bad=(Span(10, 12.5),))) == []
 
@@ -110,7 +113,9 @@ def test_an_isolation_whose_first_step_was_half_done_does_not_go_on_when_it_is_w
 def test_what_was_begun_is_finished_and_no_later_than_that_takes() -> None:
     well = [Span(10, 13.3)]
     rest = later((*EXCLUDE, *EVICT), 6.0)
-    assert broken(run(*FENCE, *rest, *BACK, bad=well, emptied=21.0)) == []
+    done = run(*FENCE, *rest, *BACK, bad=well, emptied=21.0)
+    assert broken(done) == []
+    assert finished(done.zones[0], done) == 4
     assert broken(run(*FENCE, *later(rest, 25.0), *later(BACK, 25.0), bad=well)) == ["needless"] * 4
     # After an opening write nothing of it goes on.
     again = (node(22.0, "a1", FENCED, CORDONED), node(23.0, "a1", *FULL))

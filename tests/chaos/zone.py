@@ -14,7 +14,7 @@ WITNESSES = ("inside", "outside")
 FIRST, PERCENT, BAKE_SECONDS = 1, 50, 2.0
 """The batches in which nodes come back."""
 BATCHES = (FIRST, FIRST + NODES * PERCENT // 100, NODES)
-"""How many nodes are back after each."""
+"""Number of nodes that are back after each."""
 
 
 def sources(probes: str) -> list[dict[str, Any]]:
@@ -45,7 +45,7 @@ def rule(plan: Plan, longer: float) -> dict[str, Any]:
 
 
 def paths(plan: Plan, backend: str) -> list[str]:
-    """Paths that the probes request which see what this backend of the plan stands for."""
+    """Paths that the probes request of the witnesses that this backend of the plan means."""
     others = [f"{witness}-{name}" for name in ZONES if name != SICK for witness in WITNESSES]
     seen = [[f"{witness}-{SICK}"] for witness in WITNESSES]
     return dict(zip(plan.backends, [*seen, others], strict=True))[backend]

@@ -1,4 +1,4 @@
-"""What is asked of stretches of time by every judge: what comes after a window, what several have in common."""
+"""Questions about stretches of time, for every judge: the part after a window, the part that several share."""
 
 from __future__ import annotations
 

@@ -46,6 +46,17 @@ def judge(zone: ZoneHistory, run: Run, verdict: AuditVerdict) -> None:
         verdict.add(promise, [one for one in wrong if one.promise == promise], tested=len(zone.writes))
 
 
+def finished(zone: ZoneHistory, run: Run) -> int:
+    """Give how many writes isolated a zone that was well by then, to finish what was begun."""
+    cluster, count = _Cluster(zone), 0
+    for write in zone.writes:
+        isolates = write.marks is None or (write.marks - cluster.of(write.node)) & HOLDS
+        if isolates and not common([_recent(zone, run, write.at)], _to_isolate(zone, run.slack)):
+            count += 1
+        cluster.take(write, founded=True)
+    return count
+
+
 @dataclass
 class _Cluster:
     """The zone's nodes as they are after some writes."""
@@ -55,10 +66,10 @@ class _Cluster:
     begun: bool = False
     """The first step was done while it was right, and nothing was opened since."""
     released: list[float] = field(default_factory=list)
-    """When nodes were let go, since the last one was fenced."""
+    """Times at which nodes were let go, since the last one was fenced."""
 
     def of(self, node: str) -> Marks:
-        """What this node carries."""
+        """Give the marks on this node."""
         return self.marks.get(node, NONE)
 
     def all_have(self, *some: str) -> bool:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from reactor.audit.spans import Span
 
 Marks = frozenset[str]
-"""What an isolation has left on a node: some of FENCED, CORDONED, EXCLUDED and RELEASED."""
+"""Marks that an isolation has left on a node: some of FENCED, CORDONED, EXCLUDED and RELEASED."""
 FENCED, CORDONED, EXCLUDED, RELEASED = "taint", "cordon", "label", "released"
 NONE: Marks = frozenset()
 
@@ -21,11 +21,11 @@ class ZoneWrite:
     node: str = ""
     """The node that was written, or on which an evicted pod ran; empty: it was about neither."""
     marks: Marks | None = None
-    """What the node carries after it; None: no node was written."""
+    """Marks on the node after it; None: no node was written."""
     pod: str = ""
     """The pod that was evicted."""
     foreign: str = ""
-    """What it changed that no isolation may change, in words."""
+    """Change that no isolation may make, in words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,11 +45,11 @@ class ZoneHistory:
     occupied: tuple[Span, ...] = ()
     """Spans in which a pod was in the zone that an isolation moves away."""
     marks: Mapping[str, Marks] = field(default_factory=dict)
-    """What its nodes carry at the end, as the API server says."""
+    """Marks on its nodes at the end, as the API server says."""
     changed: tuple[str, ...] = ()
     """Objects that are otherwise not as they were at first, at the end."""
     batches: tuple[int, ...] = ()
-    """How many nodes may be back after each batch."""
+    """Numbers of nodes that may be back after each batch."""
     bake: float = 0.0
     """Seconds for which a batch is watched before the next."""
     period: float = 0.0
