@@ -110,13 +110,19 @@ def test_an_isolation_whose_first_step_was_half_done_does_not_go_on_when_it_is_w
     )
 
 
-def test_what_was_begun_is_finished_and_no_later_than_that_takes() -> None:
+def test_what_was_begun_is_finished_until_the_zone_is_proven_well() -> None:
     well = [Span(10, 13.3)]
-    rest = later((*EXCLUDE, *EVICT), 6.0)
+    rest = later((*EXCLUDE, *EVICT), 4.0)
     done = run(*FENCE, *rest, *BACK, bad=well, emptied=21.0)
     assert broken(done) == []
     assert finished(done.zones[0], done) == 4
     assert broken(run(*FENCE, *later(rest, 25.0), *later(BACK, 25.0), bad=well)) == ["needless"] * 4
+    # No trouble makes that longer; where nothing looked, the recovery begins again.
+    late = run(*FENCE, *later(rest, 3.0), *BACK, bad=well)
+    assert broken(replace(late, troubles=(Span(13, 30),))) == ["needless"] * 4
+    assert broken(run(*FENCE, *later(rest, 3.0), *BACK, bad=well, blind=(Span(14, 18),))) == []
+    assert broken(run(*FENCE, *rest, *later(BACK, 30), bad=[*well, Span(16, 60)])) == []
+    assert broken(run(*FENCE, *rest, *BACK, bad=well, elsewhere=(Span(13.3, 90),))) == ["needless"] * 4
     # After an opening write nothing of it goes on.
     again = (node(22.0, "a1", FENCED, CORDONED), node(23.0, "a1", *FULL))
     assert broken(run(*FENCE, *rest, *again, *BACK, bad=well, emptied=21.0)) == ["needless"]

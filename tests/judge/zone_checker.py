@@ -3,7 +3,8 @@
 A zone is isolated while both witnesses have seen it bad for the toleration and no other zone is bad: all nodes are
 fenced, then all are out of the load balancers, then its pods leave. It is opened when no witness has seen it bad for
 the recovery: first the load balancers, then the fences, batch by batch. What has begun goes on only as the product says
-it: once the first step is done, the isolation is finished, also if the zone is well again meanwhile.
+it: once the first step is done, the isolation is finished, also if the zone is well again, until it has been well for
+the recovery.
 
 lost        it was not isolated, or not open again, in time
 doubled     a write that changed nothing
@@ -18,10 +19,9 @@ converged   at the end not everything is as a run without faults would have left
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from math import inf
 
-from reactor.audit.spans import merged
+from reactor.audit.spans import Span, merged
 from reactor.audit.verdict import AuditVerdict, Breach
 from tests.judge.object_history import Run, good
 from tests.judge.stretches import SEEN_WITHIN, common, over
@@ -29,7 +29,6 @@ from tests.judge.zone_history import CORDONED, EXCLUDED, FENCED, NONE, RELEASED,
 from tests.judge.zone_model import (
     FENCES,
     HOLDS,
-    STEPS_SECONDS,
     Cluster,
     any_bad,
     at_the_time,
@@ -116,16 +115,20 @@ def _isolating(zone: ZoneHistory, run: Run, cluster: Cluster, write: ZoneWrite, 
         if not cluster.begun:
             yield from _unseen(zone, run, write, what)
         return
-    well = at_the_time(good(any_bad(zone)), write.at)
-    if cluster.begun and FENCES.isdisjoint((write.marks or NONE) - cluster.of(write.node)):
-        limit = replace(run, grace=STEPS_SECONDS).due(well.begin) if well else inf
-        if write.at <= limit:
-            return  # what was begun is finished
-        yield Breach(
-            "needless", zone.name, write.at, f"{what}, well for {write.at - limit:.3f} s longer than that takes"
-        )
-        return
+    goes_on = cluster.begun and FENCES.isdisjoint((write.marks or NONE) - cluster.of(write.node))
+    if goes_on and common(moments, good(zone.elsewhere)):
+        well = at_the_time(good(any_bad(zone)), write.at)
+        if well and write.at > _proven_at(zone, well, write.at) + SEEN_WITHIN + zone.period:
+            what = f"{what}, {write.at - well.begin:.3f} s after the zone was well: there was nothing to finish"
+            yield Breach("needless", zone.name, write.at, what)
+        return  # what was begun is finished
     yield _unfounded(zone, run, write, what)
+
+
+def _proven_at(zone: ZoneHistory, well: Span, at: float) -> float:
+    """Give when it was proven well: where nothing looked, its recovery begins again."""
+    gaps = [gap.end for gap in merged(zone.blind) if gap.begin < at and well.begin < gap.end]
+    return max([well.begin, *gaps]) + zone.recovery
 
 
 def _unfounded(zone: ZoneHistory, run: Run, write: ZoneWrite, what: str) -> Breach:

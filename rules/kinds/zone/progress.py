@@ -201,8 +201,9 @@ def _returned(rule: ZoneIsolation, group: ZoneGroup, state: ZoneState, now: date
         return apply(rule, state, IsolationEvent.CALLED_OFF, now)
     mine = not isolation.by and not isolation.practice and rule.failback.automatic
     mine = mine and (rule.failback.signals is None or isolation.witnessed)
-    if place in (ISOLATED, PENDING) and mine and recovery_of(rule, group, isolation, now).proven:
-        return apply(rule, state, IsolationEvent.REMOVED, now)
+    if place in (ISOLATED, PENDING, RUNNING) and mine and recovery_of(rule, group, isolation, now).proven:
+        event = IsolationEvent.PROVEN_WELL if place == RUNNING else IsolationEvent.REMOVED
+        return apply(rule, state, event, now)
     if place == BACK_PENDING and standing(rule, isolation) is Extent.NOTHING:
         return apply(
             rule, state, IsolationEvent.GUARDS_PASS, now

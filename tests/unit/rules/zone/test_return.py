@@ -314,3 +314,26 @@ def test_what_a_person_brings_back_goes_on_when_the_zone_is_bad_again() -> None:
     [(_, step)] = [one for one in played.asked if one[1].undo]
     played.take(322, *(fact for _, fact in unhealthy("a", at=322)))
     assert wanted(played, 323, step.generation) is True
+
+
+def test_a_zone_that_is_proven_healthy_before_all_steps_are_done_comes_back_without_the_rest() -> None:
+    played = Played(answered=2)
+    for second in range(110, 132, 5):
+        played.until(second)
+        played.answer(second, 3, "Failed", "InProgress")
+        if second == 110:
+            played.take(111, *(fact for _, fact in healthy("a", at=111)))
+    assert {step.step for second, step in played.asked if second > 110} == {"Evacuate"}
+    assert wanted(played, 130, 3) is True  # half an isolation is no place to stop
+    played.until(131)
+    assert wanted(played, 131, 3) is False
+    played.answer(132, 3, "Refused")
+    assert [(step.step, step.undo) for second, step in played.asked if second > 130] == [("ShiftTraffic", True)]
+
+
+def test_what_a_person_isolates_is_finished_however_well_the_zone_is() -> None:
+    played = Played(answered=2)
+    played.take(110, *(fact for _, fact in isolate("a", at=110)))
+    played.take(111, *(fact for _, fact in healthy("a", at=111)))
+    played.until(140)
+    assert wanted(played, 140, 3) is True
