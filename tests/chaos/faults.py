@@ -8,7 +8,7 @@ from pathlib import Path
 from random import Random
 
 from reactor.audit.spans import Span
-from tests.chaos import patterns, patterns_beside
+from tests.chaos import patterns, workload_patterns, zone_patterns
 from tests.chaos.script import Plan, Source, plans
 from tests.chaos.world import Act, World
 
@@ -68,7 +68,8 @@ class Outage(Fault):
         begin = patterns.lead()
         strike = Span(begin, begin + Random(f"{self.name}/{seed}").uniform(*self.length))
         script = self.routes(self.name, seed, strike, routes, self.sources)
-        script += patterns_beside.beside(self.name, seed, strike, workloads=self.workloads, zone=self.zone)
+        script += workload_patterns.plans(self.name, seed, strike, self.workloads)
+        script += [zone_patterns.plan(self.name, seed, strike)] if self.zone else []
         return Act(seed, script, strike, strike.end + self.after)
 
 

@@ -17,7 +17,6 @@ from tests.chaos.script import Plan, Source
 TOLERATIONS = (3.0, 4.0, 6.0)
 LATE_TOLERATIONS = (6.0, 8.0)
 """Of what is seen through Prometheus: well above what that way takes."""
-ZONE_TOLERATION = 8.0
 RECOVERY = 2.0
 CALM = 2.0
 """Seconds of health before anything happens."""

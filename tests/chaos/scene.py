@@ -22,7 +22,7 @@ REFRESH_SECONDS = 4.0
 STALE_SECONDS = 60.0
 PROBE_SECONDS = 1.0
 DECISION, EPOCH = "reactor/decision", "reactor/epoch"
-PERIODS = {"probe": PROBE_SECONDS, "zone": zone.PROBE_SECONDS, **alerting.SEEN_AFTER}
+PERIODS = {"probe": PROBE_SECONDS, **alerting.SEEN_AFTER}
 """Seconds between two looks, of the sources that are not told."""
 
 
@@ -156,15 +156,9 @@ def history(
     """
 
     def moved(name: str, spans: Sequence[Span]) -> tuple[Span, ...]:
-        return tuple(
-            Span(happened.get((name, span.begin), start + span.begin), happened.get((name, span.end), start + span.end))
-            for span in spans
-        )
+        return really(name, spans, start, happened)
 
-    if plan.source == "zone":
-        seen = zone.seen(plan, writes)
-    else:
-        seen = _fold(plan, [write for write in writes if write.resource == "trafficsplits"])
+    seen = _fold(plan, [write for write in writes if write.resource == "trafficsplits"])
     return RouteHistory(
         name=plan.name, primary=plan.name, toleration=plan.toleration, recovery=plan.recovery,
         outages=moved(plan.name, plan.outages), writes=tuple(seen),
@@ -174,6 +168,16 @@ def history(
         cut_off=tuple(cut_off) if plan.told_by_bus else (),
         blind_grace=blind_grace, dark=dark, returns=plan.is_route,
     )  # fmt: skip
+
+
+def really(
+    name: str, spans: Sequence[Span], start: float, happened: Mapping[tuple[str, float], float]
+) -> tuple[Span, ...]:
+    """Give when these outages of a backend really began and ended."""
+    return tuple(
+        Span(happened.get((name, span.begin), start + span.begin), happened.get((name, span.end), start + span.end))
+        for span in spans
+    )
 
 
 def _fold(plan: Plan, writes: Sequence[LoggedWrite]) -> list[Seen]:

@@ -7,8 +7,9 @@ from random import Random
 import pytest
 
 from reactor.audit.spans import Span
+from tests.chaos import workload_patterns
 from tests.chaos.faults import Outage, catalog
-from tests.chaos.patterns_beside import NAMES, OF_TWO, PatternOfTwo, beside
+from tests.chaos.workload_patterns import NAMES, OF_TWO, PatternOfTwo
 
 STRIKE = Span(13.0, 30.0)
 SEEDS = range(1, 4)
@@ -18,7 +19,7 @@ def test_in_three_seeds_workloads_have_all_patterns_and_some_may_not_go_back() -
     outages = [fault for fault in catalog().values() if isinstance(fault, Outage)]
     assert len({fault.workloads for fault in outages}) == 1
     plans = [
-        plan for seed in SEEDS for plan in beside("x", seed, STRIKE, workloads=outages[0].workloads, zone=False)
+        plan for seed in SEEDS for plan in workload_patterns.plans("x", seed, STRIKE, outages[0].workloads)
     ]  # fmt: skip
     assert {plan.pattern.partition(",")[0] for plan in plans} == {*NAMES}
     assert {plan.blocks for plan in plans} == {True, False}

@@ -19,10 +19,10 @@ from rules.core.reasons import Because
 from rules.engine.groups import GroupStore
 from rules.engine.routing import Routing
 from rules.rehearsal.simulation import Simulator, at
-from tests.chaos import workloads
+from tests.chaos import workload_patterns, workloads
 from tests.chaos.kubelets import STARTS
-from tests.chaos.patterns_beside import NAMES, beside
 from tests.chaos.script import Plan
+from tests.chaos.workload_patterns import NAMES
 from tests.judge.checker import check
 from tests.judge.object_history import Run
 from tests.judge.workload_history import CopyWrite, Effect, WorkloadHistory
@@ -129,7 +129,7 @@ def breaches(plan: Plan, blackout: Span | None) -> tuple[WorkloadHistory, list[B
 @pytest.mark.parametrize("blackout", [None, STRIKE], ids=["no fault", "nothing is observed"])
 @pytest.mark.parametrize("seed", range(SEEDS))
 def test_what_the_rules_decide_is_right(seed: int, blackout: Span | None) -> None:
-    plans = beside("decisions", seed, STRIKE, workloads=len(NAMES), zone=False)
+    plans = workload_patterns.plans("decisions", seed, STRIKE, len(NAMES))
     assert {plan.pattern.partition(",")[0] for plan in plans} == {*NAMES}
     wrong = [(plan.pattern, *breaches(plan, blackout)) for plan in plans]
     assert [one for one in wrong if one[2]] == []
@@ -154,5 +154,5 @@ MUTANTS = {
 def test_rules_that_are_broken_on_purpose_are_found(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     where, instead, promise = MUTANTS[name]
     monkeypatch.setattr(where, instead)
-    plans = [plan for seed in range(4) for plan in beside("decisions", seed, STRIKE, workloads=len(NAMES), zone=False)]
+    plans = [plan for seed in range(4) for plan in workload_patterns.plans("decisions", seed, STRIKE, len(NAMES))]
     assert any(breach.promise == promise for plan in plans for breach in breaches(plan, None)[1])

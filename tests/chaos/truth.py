@@ -17,6 +17,7 @@ from tests.chaos.alerting import Alerting
 from tests.chaos.kubelets import Kubelets
 from tests.chaos.script import Plan
 from tests.chaos.stranger import Stranger
+from tests.chaos.zone_record import ZoneRecord
 from tests.e2e.zone_world import ZoneWorld
 
 
@@ -45,6 +46,7 @@ class Truth:
     doors: Doors
     alerting: Alerting | None = None
     kubelets: Kubelets | None = None
+    zones: ZoneRecord | None = None
 
     def turn(self, plan: Plan, service: str, *, healthy: bool) -> None:
         """Set the backend's health."""
@@ -60,7 +62,7 @@ class Truth:
                 assert self.alerting is not None
                 self.alerting.exporter.up[service] = healthy
             case _:
-                paths = zone.paths() if plan.source == "zone" else [service]
+                paths = zone.paths(plan, service) if plan.source == "zone" else [service]
                 for path in paths:
                     (self.doors.bad.discard if healthy else self.doors.bad.add)(path)
 
@@ -84,7 +86,9 @@ async def truth(
             told.kubelets = Kubelets(emulator)
             lives.append(told.kubelets.live())
         if any(plan.source == "zone" for plan in script):
-            lives.append(ZoneWorld(emulator).live())
+            inhabited = ZoneWorld(emulator)
+            told.zones = ZoneRecord(inhabited)
+            lives.append(inhabited.live())
         tasks = [asyncio.create_task(life) for life in lives]
         try:
             yield told

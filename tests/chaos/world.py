@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mappin
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,7 @@ from tests.chaos.truth import Truth, truth
 from tests.contract.bus.servers import cluster as three_servers
 from tests.judge.object_history import Run
 from tests.judge.workload_history import WorkloadHistory
+from tests.judge.zone_history import ZoneHistory
 from tests.ports import free_port
 
 MANAGER = "alert-reactor"
@@ -211,10 +213,13 @@ class World:
                 _of(plan, self.blind), _of(plan, self.unheard), self.stranger.cut_off, self.blind_grace, dark=self.dark,
             )
             for plan in act.script
-            if plan.source != "copies"
+            if plan.is_route
         )  # fmt: skip
         end = asyncio.get_running_loop().time()
-        return Run(routes, end, tuple(self.troubles), tuple(self.wipes), workloads=tuple(self._workloads(act)))
+        return Run(
+            routes, end, tuple(self.troubles), tuple(self.wipes), workloads=tuple(self._workloads(act)),
+            zones=tuple(self._zones(act)),
+        )  # fmt: skip
 
     def _workloads(self, act: Act) -> Iterator[WorkloadHistory]:
         # A DELETE names no author: all that the world itself has not written is a reactor's.
@@ -225,6 +230,15 @@ class World:
                 yield WorkloadHistory(
                     plan.name, plan.toleration, workloads.CLUSTERS[0], self.truth.kubelets.outages(plan, written),
                     written, plan.blocks, blind=tuple(_of(plan, self.blind)), dark=self.dark,
+                    blind_grace=self.blind_grace,
+                )  # fmt: skip
+
+    def _zones(self, act: Act) -> Iterator[ZoneHistory]:
+        for plan in act.script:
+            if plan.source == "zone" and self.truth.zones is not None:
+                yield self.truth.zones.history(
+                    plan, partial(scene.really, start=act.start, happened=act.happened),
+                    blind=tuple(_of(plan, self.blind)), unheard=tuple(_of(plan, self.unheard)), dark=self.dark,
                     blind_grace=self.blind_grace,
                 )  # fmt: skip
 

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
-from reactor.demo.kube import WORLD, LoggedWrite
 from tests.chaos.script import Plan
 from tests.e2e.zone_objects import ZONES
-from tests.e2e.zone_world import SICK
-from tests.judge.object_history import Write as Seen
+from tests.e2e.zone_world import NODES, SICK
 
 CLUSTER = "prod"
 PROBE_SECONDS = 1.0
 WITNESSES = ("inside", "outside")
+FIRST, PERCENT, BAKE_SECONDS = 1, 50, 2.0
+"""The batches in which nodes come back."""
+BATCHES = (FIRST, FIRST + NODES * PERCENT // 100, NODES)
+"""Number of nodes that are back after each."""
 
 
 def sources(probes: str) -> list[dict[str, Any]]:
@@ -33,21 +34,18 @@ def sources(probes: str) -> list[dict[str, Any]]:
 
 
 def rule(plan: Plan, longer: float) -> dict[str, Any]:
-    """The sick zone is left when both probes have failed for the toleration."""
+    """The sick zone is left when both probes have failed for the toleration, and comes back by itself."""
+    batches = {"first": FIRST, "percent": PERCENT, "bakeSeconds": BAKE_SECONDS}
     return {
         "name": plan.name, "kind": "ZoneIsolation", "mode": "Enforce", "cluster": CLUSTER, "signals": list(WITNESSES),
         "zones": [{"name": name, "id": id_} for name, id_ in ZONES.items()],
-        "tolerationSeconds": plan.toleration + longer, "recoverySeconds": 600, "cooldownSeconds": 0, "drainSeconds": 1,
+        "tolerationSeconds": plan.toleration + longer, "recoverySeconds": plan.recovery, "cooldownSeconds": 0,
+        "drainSeconds": 0, "failback": {"batches": batches},
     }  # fmt: skip
 
 
-def paths() -> list[str]:
-    """Paths that the probes of the sick zone request."""
-    return [f"{witness}-{SICK}" for witness in WITNESSES]
-
-
-def seen(plan: Plan, writes: Sequence[LoggedWrite]) -> list[Seen]:
-    """The first write to the cluster is the action; the steps that follow are not judged."""
-    ours = [write for write in writes if write.cluster == CLUSTER and write.manager != WORLD]
-    [second] = plan.seconds
-    return [Seen(write.at, {plan.name: 0, second: 1}, 1, 1) for write in ours[:1]]
+def paths(plan: Plan, backend: str) -> list[str]:
+    """Paths that the probes request of the witnesses that this backend of the plan means."""
+    others = [f"{witness}-{name}" for name in ZONES if name != SICK for witness in WITNESSES]
+    seen = [[f"{witness}-{SICK}"] for witness in WITNESSES]
+    return dict(zip(plan.backends, [*seen, others], strict=True))[backend]

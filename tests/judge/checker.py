@@ -22,7 +22,7 @@ from math import inf
 
 from reactor.audit.spans import Span, merged
 from reactor.audit.verdict import AuditVerdict, Breach
-from tests.judge import workload_checker
+from tests.judge import workload_checker, zone_checker
 from tests.judge.object_history import RouteHistory, Run, Write, good
 from tests.judge.spells import IN_HANDS, SEEN_WITHIN, common, covered, current, length, over
 
@@ -43,6 +43,8 @@ def check(run: Run) -> AuditVerdict:
             verdict.add(promise, [one for one in wrong if one.promise == promise], tested=len(route.writes))
     for workload in run.workloads:
         workload_checker.check(workload, run, verdict)
+    for zone in run.zones:
+        zone_checker.judge(zone, run, verdict)
     return verdict
 
 
@@ -131,7 +133,7 @@ def _held_bad(route: RouteHistory, name: str, window: float) -> Iterator[Span]:
     for one in _seen(route, name):
         held = Span(one.begin, one.end + route.valid)
         cut_off = any(gap.begin <= one.end < gap.end for gap in route.cut_off)
-        yield from (Span(over.begin, held.end) for over in over([held if cut_off else one], window))
+        yield from (Span(rest.begin, held.end) for rest in over([held if cut_off else one], window))
 
 
 Must = tuple[Span, float, frozenset[str], str]
@@ -180,12 +182,14 @@ def lateness(run: Run) -> float:
 def _late(route: RouteHistory, run: Run) -> Iterator[float]:
     for spell, _, empty, where in _musts(route, run):
         window = route.recovery if where == "home" else route.toleration
-        over = spell.begin + window
-        done = next((one.at for one in route.writes if one.at >= over and not any(one.weights[x] for x in empty)), None)
-        if done is None or any(route.weights_at(over)[name] for name in empty) is False:
+        ready = spell.begin + window
+        done = next(
+            (one.at for one in route.writes if one.at >= ready and not any(one.weights[x] for x in empty)), None
+        )
+        if done is None or any(route.weights_at(ready)[name] for name in empty) is False:
             continue
         ends = [gap.end for gap in (*run.troubles, *route.blind) if spell.begin < gap.end <= done]
-        yield done - max([over, *ends])
+        yield done - max([ready, *ends])
 
 
 def _interleaved(route: RouteHistory, run: Run) -> Iterator[Breach]:

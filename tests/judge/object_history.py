@@ -13,6 +13,7 @@ from typing import Protocol
 
 from reactor.audit.spans import Span, merged
 from tests.judge.workload_history import WorkloadHistory
+from tests.judge.zone_history import ZoneHistory
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,12 +135,13 @@ class Run:
     slack: float = 0.05
     """Most seconds by which two clocks of one machine differ."""
     workloads: tuple[WorkloadHistory, ...] = ()
-    """Those of which all writes are judged."""
+    zones: tuple[ZoneHistory, ...] = ()
 
     @property
     def writes(self) -> int:
-        """Number of writes to all of them."""
-        return sum(len(one.writes) for one in self.routes) + sum(len(one.writes) for one in self.workloads)
+        """Number of writes to all objects."""
+        objects: Iterable[RouteHistory | WorkloadHistory | ZoneHistory] = (*self.routes, *self.workloads, *self.zones)
+        return sum(len(one.writes) for one in objects)
 
     def due(self, window_over: float) -> float:
         """Give the moment by which something must be done that may be done from `window_over` on.

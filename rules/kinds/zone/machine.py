@@ -35,7 +35,9 @@ class IsolationEvent(StrEnum):
     REMOVED = "annotation_removed"
     GUARDS_PASS = "guards_pass"  # noqa: S105 - no password
     CALLED_OFF = "called_off"
-    """The zone is well again while the first step is asked for, and not done."""
+    """The zone is well again while the first step is asked for, and not done; or bad again while it is opened."""
+    PROVEN_WELL = "proven_well"
+    """The zone is proven healthy before all steps are done: the rest of them would be for nothing."""
     DEADLINE = "pending_deadline"
     ALL_STEPS_DONE = "all_steps_done"
     STEP_TIMEOUT = "step_timeout"
@@ -80,6 +82,7 @@ TABLE: dict[tuple[IsolationState, IsolationEvent], IsolationState] = {
     (RUNNING, IsolationEvent.ALL_STEPS_DONE): ISOLATED,
     (RUNNING, IsolationEvent.STEP_TIMEOUT): FAILED,  # no automatic undo: the zone is bad
     (RUNNING, IsolationEvent.CALLED_OFF): PENDING,
+    (RUNNING, IsolationEvent.PROVEN_WELL): BACK_PENDING,
     (RUNNING, IsolationEvent.REMOVED): ABORTING,
     (ABORTING, IsolationEvent.UNDO_FINISHED): NONE,
     (ABORTING, IsolationEvent.UNDO_TIMEOUT): FAILED,
@@ -95,6 +98,7 @@ TABLE: dict[tuple[IsolationState, IsolationEvent], IsolationState] = {
     (BACK_RUNNING, IsolationEvent.UNDO_FINISHED): NONE,
     (BACK_RUNNING, IsolationEvent.STEP_TIMEOUT): BACK_FAILED,
     (BACK_RUNNING, IsolationEvent.UNDO_TIMEOUT): BACK_FAILED,
+    (BACK_RUNNING, IsolationEvent.CALLED_OFF): BACK_PENDING,
     (BACK_RUNNING, IsolationEvent.SAME_ADDED): PENDING,
     (BACK_FAILED, IsolationEvent.RETRY): BACK_RUNNING,
     (BACK_FAILED, IsolationEvent.SAME_ADDED): PENDING,

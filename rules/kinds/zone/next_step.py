@@ -152,7 +152,8 @@ def _back(
 
 
 def _failback(rule: ZoneIsolation, group: ZoneGroup, isolation: Isolation, now: datetime) -> DesiredState:
-    """Each step back waits until the zone is proven healthy; one that is on its way is not called back."""
+    """Each step back waits until the zone is proven healthy; one that is on its way goes on while no signal calls the
+    zone bad."""
     because = Because.COMMANDED if isolation.back_by else Because.ZONE_RECOVERED
     if isolation.practice:
         because = Because.PRACTICE

@@ -197,10 +197,13 @@ def _returned(rule: ZoneIsolation, group: ZoneGroup, state: ZoneState, now: date
         return apply(rule, state, IsolationEvent.SAME_ADDED, now, failures=failures, **fresh)
     if place == RUNNING and only_asked(isolation) and _is_well(rule, group, isolation):
         return apply(rule, state, IsolationEvent.CALLED_OFF, now)
+    if place == BACK_RUNNING and _is_bad_again(rule, group, isolation):
+        return apply(rule, state, IsolationEvent.CALLED_OFF, now)
     mine = not isolation.by and not isolation.practice and rule.failback.automatic
     mine = mine and (rule.failback.signals is None or isolation.witnessed)
-    if place in (ISOLATED, PENDING) and mine and recovery_of(rule, group, isolation, now).proven:
-        return apply(rule, state, IsolationEvent.REMOVED, now)
+    if place in (ISOLATED, PENDING, RUNNING) and mine and recovery_of(rule, group, isolation, now).proven:
+        event = IsolationEvent.PROVEN_WELL if place == RUNNING else IsolationEvent.REMOVED
+        return apply(rule, state, event, now)
     if place == BACK_PENDING and standing(rule, isolation) is Extent.NOTHING:
         return apply(
             rule, state, IsolationEvent.GUARDS_PASS, now
@@ -214,9 +217,19 @@ def _is_well(rule: ZoneIsolation, group: ZoneGroup, isolation: Isolation) -> boo
     return member is not None and member.status is Health.HEALTHY
 
 
+def _is_bad_again(rule: ZoneIsolation, group: ZoneGroup, isolation: Isolation) -> bool:
+    """True if a signal that has to prove the zone healthy calls it bad now. A person who wants it open is not asked."""
+    if isolation.back_by or isolation.waived:
+        return False
+    said = counting(rule.failback.signals or rule.signals, group.members.get(rule.target(isolation.zone)))
+    return Health.UNHEALTHY in said.values()
+
+
 def _died(rule: ZoneIsolation, group: ZoneGroup, isolation: Isolation, now: datetime) -> bool:
     """True if a zone that is on its way back, or only drilled, is really bad. It is no other zone's turn then."""
+    half_open = standing(rule, isolation) is Extent.SOME and not isolation.back_by
     coming_back = place_of(isolation) in (BACK_RUNNING, BACK_FAILED)
+    coming_back = coming_back or (place_of(isolation) == BACK_PENDING and half_open)
     drilled_only = isolation.practice and place_of(isolation) in (RUNNING, ISOLATED)
     if not (coming_back or drilled_only) or isolation.zone not in bad_zones(rule, group):
         return False

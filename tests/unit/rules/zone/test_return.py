@@ -272,3 +272,68 @@ def test_unfencing_has_time_for_both_watches_of_its_batches_and_giving_traffic_b
     rule = zone_rule(failback={"batches": {"bakeSeconds": 1000}}, stepTimeoutSeconds={"Fence": 60, "ShiftTraffic": 90})
     assert seconds_for(rule, "Fence", undo=True) == 60 + 2 * 1000 + ASKED_AGAIN_SECONDS
     assert seconds_for(rule, "ShiftTraffic", undo=True) == seconds_for(rule, "ShiftTraffic", undo=False) == 90
+
+
+def _coming_back(*, bad_at: float) -> Played:
+    """The zone is well at 300, its network is open at 321 and its traffic is being given back; then it is bad."""
+    played = Played()
+    for second, status in ((300.0, "Healthy"), (bad_at, "Unhealthy")):
+        played.until(second)
+        if status == "Unhealthy":
+            played.answer(321, 7, "Done")
+        played.take(second, *(fact for _, fact in seen("a", status, at=second)))
+    return played
+
+
+def test_a_step_back_that_is_on_its_way_is_called_off_when_the_zone_is_bad_again() -> None:
+    played = _coming_back(bad_at=325)
+    assert [step.step for _, step in played.asked if step.undo] == ["CutNetwork", "ShiftTraffic"]
+    assert wanted(played, 326, 8) is False
+    # It is well again: what was called off waits for a whole recovery, and goes on from where it was.
+    played.take(330, *(fact for _, fact in healthy("a", at=330)))
+    played.answer(330, 8, "Refused")
+    played.until(349)
+    assert [second for second, step in played.asked if step.undo][2:] == []
+    played.until(350)
+    assert [(second, step.step) for second, step in played.asked if step.undo][2:] == [(350.0, "ShiftTraffic")]
+
+
+def test_a_zone_that_stays_bad_half_way_back_is_isolated_again() -> None:
+    played = _coming_back(bad_at=325)
+    played.answer(326, 8, "Refused")
+    played.until(335)
+    assert [(second, step.step) for second, step in played.asked if second > 325] == [(335.0, "ShiftTraffic")]
+    assert played.asked[-1][1].undo is False
+
+
+def test_what_a_person_brings_back_goes_on_when_the_zone_is_bad_again() -> None:
+    played = Played()
+    played.take(300, *(fact for _, fact in healthy("a", at=300)))
+    played.take(301, *(fact for _, fact in failback("a", at=301)))
+    played.until(320)
+    [(_, step)] = [one for one in played.asked if one[1].undo]
+    played.take(322, *(fact for _, fact in unhealthy("a", at=322)))
+    assert wanted(played, 323, step.generation) is True
+
+
+def test_a_zone_that_is_proven_healthy_before_all_steps_are_done_comes_back_without_the_rest() -> None:
+    played = Played(answered=2)
+    for second in range(110, 132, 5):
+        played.until(second)
+        played.answer(second, 3, "Failed", "InProgress")
+        if second == 110:
+            played.take(111, *(fact for _, fact in healthy("a", at=111)))
+    assert {step.step for second, step in played.asked if second > 110} == {"Evacuate"}
+    assert wanted(played, 130, 3) is True  # half an isolation is no place to stop
+    played.until(131)
+    assert wanted(played, 131, 3) is False
+    played.answer(132, 3, "Refused")
+    assert [(step.step, step.undo) for second, step in played.asked if second > 130] == [("ShiftTraffic", True)]
+
+
+def test_what_a_person_isolates_is_finished_however_well_the_zone_is() -> None:
+    played = Played(answered=2)
+    played.take(110, *(fact for _, fact in isolate("a", at=110)))
+    played.take(111, *(fact for _, fact in healthy("a", at=111)))
+    played.until(140)
+    assert wanted(played, 140, 3) is True

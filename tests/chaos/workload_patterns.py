@@ -1,4 +1,4 @@
-"""Patterns of workloads and zones, which are beside the routes: of the copy on the first cluster, and on the second.
+"""Patterns of workloads, which are beside the routes: of the copy on the first cluster, and on the second.
 
 A pattern of two gives the outages of the copy on the first cluster, and of that on the second, if there is one then.
 """
@@ -14,7 +14,6 @@ from tests.chaos.patterns import (
     CALM,
     SHORT,
     TOLERATIONS,
-    ZONE_TOLERATION,
     Outages,
     Pattern,
     again,
@@ -105,18 +104,12 @@ OF_TWO: Sequence[PatternOfTwo] = (
 NAMES = [one.__name__ for one in (*OF_ONE, *OF_TWO)]
 
 
-def beside(fault: str, seed: int, strike: Span, *, workloads: int, zone: bool) -> list[Plan]:
-    """Give workloads, and a zone, which does not come back by itself."""
-    out = [_workload(fault, seed, strike, number) for number in range(workloads)]
-    if zone:
-        random = Random(f"{fault}/{seed}/zone")
-        pattern = random.choice((recovers, stays, begins))
-        spans = pattern(strike, ZONE_TOLERATION, random)
-        out.append(Plan(seed, 0, ZONE_TOLERATION, "zone", spans, ((),), inf, pattern.__name__))
-    return out
+def plans(fault: str, seed: int, strike: Span, count: int) -> list[Plan]:
+    """Give so many workloads; over the seeds they have all patterns."""
+    return [_plan(fault, seed, strike, number) for number in range(count)]
 
 
-def _workload(fault: str, seed: int, strike: Span, number: int) -> Plan:
+def _plan(fault: str, seed: int, strike: Span, number: int) -> Plan:
     random = Random(f"{fault}/{seed}/workload {number}")
     toleration, which = random.choice(TOLERATIONS), (STEP * number + seed) % len(NAMES)
     second: Outages = ()
