@@ -30,12 +30,12 @@ from rules.kinds.zone.question import AdmissionRequest
 from rules.kinds.zone.record import (
     apply,
     begun,
+    extent,
     next_step,
     next_undo,
     only_asked,
     place_of,
     promote_drill,
-    standing,
     updated_record,
 )
 from rules.kinds.zone.request import agreed_at, bad_zones, counting, dissent_on, limits_of, recovery_of, request_for
@@ -155,7 +155,7 @@ def _started(rule: ZoneIsolation, group: ZoneGroup, state: ZoneState, now: datet
     if place_of(isolation) != PENDING:
         return state
     admitted = admit(request_of(rule, group, isolation, now), limits_of(rule)).admit
-    nothing = standing(rule, isolation) is Extent.NOTHING
+    nothing = extent(rule, isolation) is Extent.NOTHING
     if not isolation.by and nothing and not admitted:
         return apply(rule, state, IsolationEvent.REMOVED, now)  # the rule itself wanted it, and no longer does
     if admitted and next_step(isolation) is None:
@@ -201,7 +201,7 @@ def _returned(rule: ZoneIsolation, group: ZoneGroup, state: ZoneState, now: date
     mine = mine and (rule.failback.signals is None or isolation.witnessed)
     if place in (ISOLATED, PENDING) and mine and recovery_of(rule, group, isolation, now).proven:
         return apply(rule, state, IsolationEvent.REMOVED, now)
-    if place == BACK_PENDING and standing(rule, isolation) is Extent.NOTHING:
+    if place == BACK_PENDING and extent(rule, isolation) is Extent.NOTHING:
         return apply(
             rule, state, IsolationEvent.GUARDS_PASS, now
         )  # nothing was left behind, so there is nothing to wait for
