@@ -66,11 +66,18 @@ class MemoryStore:
         self._check()
         yield self._changes(pattern)
 
+    def wipe(self) -> None:
+        """Be another bucket of the same name, without entries."""
+        self._standing.clear()
+        self._log.wipe(self._now())
+
     async def _changes(self, pattern: str) -> AsyncIterator[KeyValueEntry | str]:
-        position = self._log.sequence
+        position, created = self._log.sequence, self._log.created
         for entry in await self.entries(pattern):
             yield entry
         while True:
+            if self._log.created != created:
+                position, created = 0, self._log.created
             while position < self._log.sequence:  # one by one: who takes many of them pauses in between
                 position += 1
                 one = self._log.messages.get(position)

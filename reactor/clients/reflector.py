@@ -29,6 +29,7 @@ from reactor.clients.changes import (
     ObjectChange,
     ObjectKey,
     ReadInterval,
+    is_earlier,
     key_of,
     parsed_event,
     version_of,
@@ -56,6 +57,9 @@ RELIST_SECONDS = 40.0
 A watch that is open then ends in time."""
 RELIST_SECONDS_EACH = 0.005
 """More for each object: at most 200 of them a second are read for this, and up to 3,000 are read within 55 s."""
+REVISION_SECONDS = 20.0
+"""Pause between two looks at the server's revision, while the next LIST is further off: a server that was restored from
+a backup is at an earlier one, and is so noticed within a minute whatever the number of objects."""
 SHORT_SECONDS = 1.0  # a watch that ends sooner has failed: a proxy may answer 200 and close, a thousand times a second
 SHORTEST_SECONDS = 2 * SHORT_SECONDS
 """Least seconds for which a watch is asked for. Where a LIST is due before the end of one, it is read now: 200
@@ -101,6 +105,7 @@ class Reflector:
         self._copy = ObjectCopy(self._where, project)
         self._version: str | None = None  # None: list before anything else
         self._listed_at = 0.0
+        self._revision_at = 0.0  # when the server's revision was looked at last, on the event loop's clock
         self._heard_at: float | None = None  # last proof that the copy was true, on the event loop's clock
         self._opened_at: float | None = None  # of the watch that is open now
         self._watching: asyncio.Task[None] | None = None
@@ -202,6 +207,8 @@ class Reflector:
         while True:
             began = _now()
             try:
+                if await self._was_restored():
+                    self._version = None
                 while self._must_list(began):
                     await self._list()
                     began = _now()
@@ -219,6 +226,16 @@ class Reflector:
         due = AGAIN_SECONDS if self._doubt.keys else max(self.relist_seconds - SHORTEST_SECONDS, SHORTEST_SECONDS)
         wanted = self._not_before is not None or self._outdated or (self._broken and self._may_list)
         return self._version is None or wanted or now - self._listed_at >= due
+
+    async def _was_restored(self) -> bool:
+        """Look, now and then, if the server is at an earlier revision than one that it has shown."""
+        now = _now()
+        is_soon_listed = self._listed_at + self.relist_seconds - now <= REVISION_SECONDS
+        if self._version is None or is_soon_listed or now - max(self._listed_at, self._revision_at) < REVISION_SECONDS:
+            return False
+        self._revision_at = now
+        page = await self._api.page(self._path, {"limit": "1", **self._selector})
+        return is_earlier(page.version, self._version)
 
     @property
     def _may_list(self) -> bool:
@@ -314,7 +331,9 @@ class Reflector:
             self._doubt.seen(key)
         if changes := await self._copy.take_event(kind, found, unbroken=unbroken):
             await self._tell(changes)
-        if version:
+        if is_earlier(version, self._version or ""):
+            self._broken = True  # a bookmark of a server that was restored: the copy is of a later time
+        elif version:
             self._version = version
 
     async def _tell(self, changes: Sequence[ObjectChange]) -> None:

@@ -516,6 +516,22 @@ async def test_a_watch_gives_what_is_stored_and_then_each_change(bus: Bus) -> No
         assert await anext(changes) == KeyValueEntry("3.a", b"3", third)
 
 
+async def test_a_watch_goes_on_in_a_bucket_that_was_created_again(bus: Bus) -> None:
+    store = bus.store(GROUPS)
+    await store.put_all([(f"3.{key}", b"old", 0) for key in "abc"])
+    async with store.watch("3.*") as changes:
+        for _ in "abc":
+            await anext(changes)
+        if isinstance(bus, MemoryBus):
+            bus.store(GROUPS).wipe()
+        else:
+            assert isinstance(bus, JetStreamBus)
+            await bus.connection.api(f"STREAM.DELETE.KV_{GROUPS.name}", {})
+            await provision(bus)
+        revision = await store.put("3.d", b"new", revision=0)
+        assert await anext(changes) == KeyValueEntry("3.d", b"new", revision)
+
+
 async def test_asking_tells_at_once_that_there_is_no_listener(bus: Bus) -> None:
     clock = asyncio.get_running_loop().time
     started = clock()

@@ -672,6 +672,51 @@ async def test_a_server_restored_from_a_backup_is_noticed_within_a_minute(
         await copy.until(lambda: not names(subject))
 
 
+class WithoutBookmarks:
+    """The API, with watches that send none: a real server sends one a minute."""
+
+    def __init__(self, api: Kubernetes) -> None:
+        self._api = api
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._api, name)
+
+    @asynccontextmanager
+    async def stream(
+        self, path: str, query: Mapping[str, str], *, idle_seconds: float
+    ) -> AsyncIterator[AsyncIterator[bytes]]:
+        async with self._api.stream(path, query, idle_seconds=idle_seconds) as lines:
+            yield (line async for line in lines if b'"BOOKMARK"' not in line)
+
+
+async def test_a_bookmark_of_an_earlier_time_has_all_listed_again(api: Kubernetes, east: EmulatedCluster) -> None:
+    backup = east.resource_version
+    east.create(config_map("a"))
+    copy = Copy()
+    async with running(reflector(api, copy, idle_seconds=60, relist_seconds=600)) as subject:
+        await eventually(lambda: bool(east.watches))
+        del east.store.collection(east.catalog.named("configmaps")).objects["shop", "a"]
+        east.store.restore(backup)
+        await copy.until(lambda: not names(subject))  # by the bookmark with which a watch of three seconds ends
+
+
+async def test_a_restored_server_is_noticed_before_the_next_list_of_a_large_collection(
+    api: Kubernetes, east: EmulatedCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("reactor.clients.reflector.REVISION_SECONDS", 0.2)
+    monkeypatch.setattr("reactor.clients.reflector.WATCH_SECONDS", 2.0)
+    backup = east.resource_version
+    east.create(config_map("a"))
+    copy = Copy()
+    quiet = cast("Kubernetes", WithoutBookmarks(api))
+    async with running(reflector(quiet, copy, idle_seconds=60, relist_seconds=600)) as subject:
+        await eventually(lambda: bool(east.watches))
+        # No watch breaks, and none tells of what the backup lacks.
+        del east.store.collection(east.catalog.named("configmaps")).objects["shop", "a"]
+        east.store.restore(backup)
+        await copy.until(lambda: not names(subject))
+
+
 class Pages:
     """The API, with what was read of each LIST counted in objects."""
 

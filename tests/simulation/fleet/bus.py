@@ -73,6 +73,10 @@ class SimBus:
         """Raises Unavailable."""
         return await self._link.call(f"extent {stream.name}", lambda: self._server.extent(stream))
 
+    def on_facts_lost(self, wake: Callable[[], None]) -> None:
+        """Call `wake` each time the server has come back with an empty store (reactor/process/bus_repair.py)."""
+        self._server.wakers.append(wake)
+
     def store(self, bucket: Bucket) -> SimStore:
         """A key-value bucket."""
         return SimStore(self._server.store(bucket), self._link)

@@ -26,7 +26,9 @@ class Faults:
         self._scenario, self._loop, self._fleet, self._tell = scenario, loop, fleet, tell
         self.troubles: list[Span] = []
         self.blind: list[Span] = []
-        """Times in which no source looked."""
+        """Times in which no source looked, or what was known of its looks was lost."""
+        self.wipes: list[float] = []
+        """Times at which the bus lost all that it had stored."""
 
     def arm(self) -> None:
         """Let each happen in its time."""
@@ -49,9 +51,11 @@ class Faults:
         return [(who, running[who]) for who in self._fleet.roles if who in running]
 
     def _begin(self, fault: Fault) -> None:
-        if fault.kind == "bus-down":
+        if fault.kind in ("bus-down", "bus-wiped"):
             self._tell("the bus is down")
             self._fleet.server.set_down(down=True)
+            if fault.kind == "bus-wiped":
+                self._wipe(fault)
             self._loop.later(fault.seconds, self._bus_is_back)
             return
         if fault.kind == "api-down":
@@ -79,6 +83,12 @@ class Faults:
                 self._tell(f"{fault.kind} for {process.name}: {fault.rate:.0%} of its calls for {fault.seconds:g} s")
                 link.rate = fault.rate
                 self._loop.later(fault.seconds, self._smooth, link)
+
+    def _wipe(self, fault: Fault) -> None:
+        self._tell("all that the bus had stored is lost")
+        self._fleet.server.lose_all()
+        self.wipes.append(self._loop.time())
+        self._unseen(fault)  # what was decided of all looks before is gone
 
     def _bus_is_back(self) -> None:
         self._tell("the bus is back")

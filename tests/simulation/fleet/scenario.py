@@ -8,7 +8,9 @@ from typing import Any, Literal
 
 from reactor.audit.spans import Span
 
-Kind = Literal["crash", "pause", "cut", "rough", "bus-down", "api-rough", "unacked", "all-gone", "api-down"]
+Kind = Literal[
+    "crash", "pause", "cut", "rough", "bus-down", "bus-wiped", "api-rough", "unacked", "all-gone", "api-down",
+]  # fmt: skip
 Roles = Literal["all", "decider", "executor"]
 
 OBJECTS = ("plans", "zones", "clusters", "workloads")

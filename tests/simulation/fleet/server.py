@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from bus import subjects
 from bus.port import Outgoing
 from bus.testing.memory import MemoryBus
-from bus.topology import ACTIONS, EXECUTORS, FACTS, GROUPS
+from bus.topology import ACTIONS, EXECUTORS, FACTS, GROUPS, STREAMS
 from rules.engine.group_codec import load_group
 from tests.simulation.fleet.clock import seconds
 
@@ -76,6 +76,9 @@ class Server(MemoryBus):
         self.notes = Notes()
         self.listeners: dict[str, list[Listener]] = {}
         self.subscribers: dict[str, list[Receive]] = {}
+        self.wakers: list[Callable[[], None]] = []
+        """Called when the server is back with an empty store."""
+        self._lost = False
 
     async def publish(self, message: Outgoing) -> int:
         """Store one message, and write down what it says if it is new."""
@@ -90,6 +93,17 @@ class Server(MemoryBus):
         self.down = down
         for log in self._logs.values():
             log.wake()
+        if not down and self._lost:
+            self._lost = False
+            for wake in self.wakers:
+                wake()
+
+    def lose_all(self) -> None:
+        """Lose all that is stored, while it is away."""
+        self.wipe(*STREAMS)
+        for store in self._stores.values():
+            store.wipe()
+        self._lost = True
 
     def has_work(self) -> bool:
         """True if any action waits or is in flight."""

@@ -10,7 +10,6 @@ from typing import Any
 
 from bus.messages import Cluster as Member
 from bus.messages import Fact, Health, Observation, Route, Workload, Zones
-from bus.port import Bus
 from reactor.clients.changes import ReadInterval
 from reactor.route.publisher import FactPublisher
 from reactor.runtime.clock import Clock
@@ -18,6 +17,7 @@ from reactor.sources.kubernetes.route_projection import route_from
 from reactor.sources.refresh import RefreshRequests, answer_requests
 from reactor.sources.republisher import Republisher
 from reactor.sources.standing_fact import LONG_AGO
+from tests.simulation.fleet.bus import SimBus
 from tests.simulation.fleet.cluster import CLUSTER, NAMESPACE, Cluster
 from tests.simulation.fleet.workloads import Workloads, members
 from tests.simulation.fleet.zones import inventory, zone_target
@@ -41,12 +41,13 @@ class Source:
     """Looks again and again; says changes at once, everything every REFRESH seconds, and what it is asked for."""
 
     def __init__(
-        self, bus: Bus, publisher: FactPublisher, clock: Clock, cluster: Cluster,
+        self, bus: SimBus, publisher: FactPublisher, clock: Clock, cluster: Cluster,
         healthy: Callable[[], Mapping[str, bool]], random: Random, *, stamped: bool = True,
         zones: Sequence[str], workloads: Workloads,
     ) -> None:  # fmt: skip
         """`stamped`: whether objects say which decision they follow. `zones`: clusters whose zones are listed."""
         self._bus = bus
+        bus.on_facts_lost(self._owe_all)
         self._publisher = publisher
         self._clock, self._cluster, self._healthy, self._random = clock, cluster, healthy, random
         self._stamped = stamped
@@ -73,8 +74,7 @@ class Source:
     def route_by(self, publisher: FactPublisher) -> None:
         """Other rules count: all observations are published once more, to those that it concerns now."""
         self._publisher = publisher
-        for owe_all in self._owing:
-            owe_all()
+        self._owe_all()
 
     async def run(self) -> None:
         """Look until cancelled."""
@@ -97,6 +97,11 @@ class Source:
         finally:
             for task in keeping:
                 task.cancel()
+
+    def _owe_all(self) -> None:
+        """Publish all again: the bus came back without what was stored, or other rules count."""
+        for owe_all in self._owing:
+            owe_all()
 
     async def _look(self) -> None:
         if self._cluster.is_down:

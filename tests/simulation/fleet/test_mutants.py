@@ -14,6 +14,7 @@ from tests.simulation.fleet.draw_edits import draw_edits
 from tests.simulation.fleet.draw_orders import draw_orders
 from tests.simulation.fleet.draw_pauses import draw_pauses
 from tests.simulation.fleet.draw_together import draw_together
+from tests.simulation.fleet.draw_wiped import draw_wiped
 from tests.simulation.fleet.draw_workloads import draw_workloads
 from tests.simulation.fleet.draw_zones import draw_zones
 from tests.simulation.fleet.judge import judge
@@ -50,6 +51,7 @@ HUNTS = (
     Hunt("without_evidence", frozenset({"needless"}), seeds=100),
     Hunt("acknowledged_first", frozenset({"lost", "converged"}), seeds=150),
     Hunt("without_evidence", frozenset({"needless"}), draw_together, 6, first=6),
+    Hunt("without_evidence", frozenset({"needless"}), draw_wiped, 6, first=6),
     Hunt("named_without_its_date", frozenset({"lost"}), draw_edits, 4),
     Hunt("shorter_windows_count", frozenset({"early"}), draw_edits, 20, first=31),
     Hunt("edits_are_not_considered", frozenset({"early"}), draw_edits, 20, first=7),

@@ -182,7 +182,9 @@ class World:
             )
         )  # fmt: skip
         slack = 0.01 + 2 * self.scenario.skew
-        run = Run(routes, self.loop.time(), tuple(self.faults.troubles), grace=GRACE, slack=slack)
+        run = Run(
+            routes, self.loop.time(), tuple(self.faults.troubles), tuple(self.faults.wipes), grace=GRACE, slack=slack
+        )
         notes = self.fleet.server.notes
         asked = [(one.at, f"action {one.id} is published with epoch {one.epoch}") for one in notes.asked]
         heard = [(one.given, _said(one)) for one in self.commands.answers]
