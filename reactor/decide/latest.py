@@ -27,7 +27,7 @@ async def observations(bus: Bus, partition: int, position: int) -> list[Observat
     return [fact for fact in found if isinstance(fact, Observation)]
 
 
-async def standing(bus: Bus, partition: int, position: int) -> list[Fact]:
+async def current_facts(bus: Bus, partition: int, position: int) -> list[Fact]:
     """Give the inventory and the observations up to this position, the inventory first: it opens groups.
 
     Raises Unavailable.

@@ -24,7 +24,7 @@ from bus.port import Delivery, LogReader
 from bus.topology import FACTS
 from reactor.decide.checkpoint_pace import CHECKPOINT, CheckpointPace, CheckpointTurn
 from reactor.decide.decision_publisher import DecisionPublisher, group_key
-from reactor.decide.latest import observations, standing
+from reactor.decide.latest import current_facts, observations
 from reactor.decide.partition_context import PartitionContext
 from reactor.decide.questions import Questions
 from reactor.decide.reader_state import ReaderState
@@ -159,7 +159,7 @@ class Partition:
 
         The others have had it: what is not newer changes nothing.
         """
-        facts = await standing(self._shared.bus, self._number, self._position)
+        facts = await current_facts(self._shared.bus, self._number, self._position)
         log.info("partition %d: %d standing facts are read by other rules", self._number, len(facts))
         for start in range(0, len(facts), RING_BATCH):
             some = facts[start : start + RING_BATCH]

@@ -186,7 +186,7 @@ def desire(rule: WorkloadFailover, group: WorkloadGroup, now: datetime) -> Desir
     return DesiredState(requeue_at=min((moment for moment in moments if moment > now), default=None))
 
 
-def stirs(
+def dependents(
     _rule: WorkloadFailover, before: WorkloadGroup, after: WorkloadGroup, others: Iterable[WorkloadGroup]
 ) -> Iterable[WorkloadGroup]:
     """Give the workloads that have to be looked at again: those on a cluster that has changed, and those that wait.

@@ -46,7 +46,7 @@ from rules.rulefile.feeds import karmada_inventory
 from rules.rulefile.file_kind import FileKind, as_written, needed
 
 done, said, failed, reset = workload_facts.done, workload_facts.said, workload_unreachable.failed, workload_facts.reset
-stirs = workload_inventory.stirs
+dependents = workload_inventory.dependents
 
 
 def interests(rule: WorkloadFailover) -> Iterable[Interest]:
@@ -258,7 +258,7 @@ KIND: RuleKind[WorkloadFailover, WorkloadState] = RuleKind(
     takes=none,
     skips_taken=skips_taken,
     shared_object=CLUSTER_INVENTORY,
-    dependents=stirs,
+    dependents=dependents,
     selects=covers,
     keeps=no,
     way_back_only=None,

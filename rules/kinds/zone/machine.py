@@ -128,14 +128,14 @@ UNDOING: dict[tuple[IsolationState, IsolationEvent], IsolationState] = {
 
 
 def move(
-    place: IsolationState, event: IsolationEvent, *, standing: Extent | None = None, undoing: bool = False
+    place: IsolationState, event: IsolationEvent, *, extent: Extent | None = None, undoing: bool = False
 ) -> IsolationState:
-    """Give the answer of a state to an event. `standing`: None takes what usually is in force in that state.
+    """Give the answer of a state to an event. `extent`: None takes what usually is in force in that state.
 
     `undoing`: whether a Failover/Failed comes from an abort.
     """
     if undoing and place == FAILED and (place, event) in UNDOING:
         return UNDOING[place, event]
-    if standing is not None and (place, event, standing) in OPENING:
-        return OPENING[place, event, standing]
+    if extent is not None and (place, event, extent) in OPENING:
+        return OPENING[place, event, extent]
     return TABLE.get((place, event), place)

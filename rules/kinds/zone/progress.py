@@ -30,12 +30,12 @@ from rules.kinds.zone.question import AdmissionRequest
 from rules.kinds.zone.record import (
     apply,
     begun,
+    extent,
     next_step,
     next_undo,
     only_asked,
     place_of,
     promote_drill,
-    standing,
     updated_record,
 )
 from rules.kinds.zone.request import agreed_at, bad_zones, counting, dissent_on, limits_of, recovery_of, request_for
@@ -155,7 +155,7 @@ def _started(rule: ZoneIsolation, group: ZoneGroup, state: ZoneState, now: datet
     if place_of(isolation) != PENDING:
         return state
     admitted = admit(request_of(rule, group, isolation, now), limits_of(rule)).admit
-    nothing = standing(rule, isolation) is Extent.NOTHING
+    nothing = extent(rule, isolation) is Extent.NOTHING
     if not isolation.by and nothing and not admitted:
         return apply(rule, state, IsolationEvent.REMOVED, now)  # the rule itself wanted it, and no longer does
     if admitted and next_step(isolation) is None:
@@ -204,7 +204,7 @@ def _returned(rule: ZoneIsolation, group: ZoneGroup, state: ZoneState, now: date
     if place in (ISOLATED, PENDING, RUNNING) and mine and recovery_of(rule, group, isolation, now).proven:
         event = IsolationEvent.PROVEN_WELL if place == RUNNING else IsolationEvent.REMOVED
         return apply(rule, state, event, now)
-    if place == BACK_PENDING and standing(rule, isolation) is Extent.NOTHING:
+    if place == BACK_PENDING and extent(rule, isolation) is Extent.NOTHING:
         return apply(
             rule, state, IsolationEvent.GUARDS_PASS, now
         )  # nothing was left behind, so there is nothing to wait for
@@ -227,7 +227,7 @@ def _is_bad_again(rule: ZoneIsolation, group: ZoneGroup, isolation: Isolation) -
 
 def _died(rule: ZoneIsolation, group: ZoneGroup, isolation: Isolation, now: datetime) -> bool:
     """True if a zone that is on its way back, or only drilled, is really bad. It is no other zone's turn then."""
-    half_open = standing(rule, isolation) is Extent.SOME and not isolation.back_by
+    half_open = extent(rule, isolation) is Extent.SOME and not isolation.back_by
     coming_back = place_of(isolation) in (BACK_RUNNING, BACK_FAILED)
     coming_back = coming_back or (place_of(isolation) == BACK_PENDING and half_open)
     drilled_only = isolation.practice and place_of(isolation) in (RUNNING, ISOLATED)

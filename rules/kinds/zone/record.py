@@ -36,7 +36,7 @@ def place_of(isolation: Isolation | None) -> IsolationState:
     return NONE if isolation is None else IsolationState(Phase(isolation.phase), Status(isolation.status))
 
 
-def standing(rule: ZoneIsolation, isolation: Isolation) -> Extent:
+def extent(rule: ZoneIsolation, isolation: Isolation) -> Extent:
     """Part of the isolation that may be in force. Steps that leave nothing to undo do not count."""
     if not any(leaves_something(rule, step) for step in isolation.touched):
         return Extent.NOTHING
@@ -108,7 +108,7 @@ def apply(rule: ZoneIsolation, state: ZoneState, event: IsolationEvent, at: date
     if isolation is None:
         return state
     before = place_of(isolation)
-    to = move(before, event, standing=standing(rule, isolation), undoing=isolation.undoing)
+    to = move(before, event, extent=extent(rule, isolation), undoing=isolation.undoing)
     if to == before:
         return state
     if to.phase is None or to.status is None:

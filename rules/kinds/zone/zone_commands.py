@@ -11,7 +11,7 @@ from rules.core.reasons import Because, Held
 from rules.core.values import replace
 from rules.kinds.zone.machine import ABORTING, BACK_FAILED, FAILED, ISOLATED, PENDING, RUNNING, Extent, IsolationEvent
 from rules.kinds.zone.model import ZoneIsolation
-from rules.kinds.zone.record import apply, begun, place_of, promote_drill, standing, updated_record
+from rules.kinds.zone.record import apply, begun, extent, place_of, promote_drill, updated_record
 from rules.kinds.zone.state import Isolation, RefusedZoneCommand, ZoneState
 
 ZoneCommand = IsolateZone | FailbackZone | RetryZone
@@ -60,7 +60,7 @@ def _unknown_zone(rule: ZoneIsolation, name: str) -> str:
 
 def over(rule: ZoneIsolation, isolation: Isolation) -> bool:
     """True if a record blocks nothing: its start was refused for too long, and nothing was touched."""
-    return place_of(isolation) == FAILED and standing(rule, isolation) is Extent.NOTHING
+    return place_of(isolation) == FAILED and extent(rule, isolation) is Extent.NOTHING
 
 
 def _isolate(rule: ZoneIsolation, state: ZoneState, fact: IsolateZone, now: datetime) -> ZoneState:
@@ -121,7 +121,7 @@ def taken_back(rule: ZoneIsolation, state: ZoneState, by: str, now: datetime, *,
 def _is_unfinished(rule: ZoneIsolation, isolation: Isolation) -> bool:
     place = place_of(isolation)
     if place == PENDING:
-        return standing(rule, isolation) is not Extent.ALL  # all of it: a finished one whose way back was called off
+        return extent(rule, isolation) is not Extent.ALL  # all of it: a finished one whose way back was called off
     return place in (RUNNING, ABORTING, FAILED)
 
 

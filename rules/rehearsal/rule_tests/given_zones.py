@@ -63,7 +63,7 @@ class ZonesGiven(Model):
         )  # fmt: skip
 
 
-class Said(Model):
+class GivenCommand(Model):
     """A command to a rule, or to all rules that match a pattern."""
 
     rule: Text
@@ -71,13 +71,13 @@ class Said(Model):
     reason: Text = "test"
 
 
-class Stopped(Said):
+class Stopped(GivenCommand):
     """A pause."""
 
     for_seconds: Annotated[float, Field(gt=0, le=YEAR)] | None = None
 
 
-class Approved(Said):
+class Approved(GivenCommand):
     """An approval."""
 
     object: Annotated[str, StringConstraints(min_length=1, max_length=1100)]
@@ -89,7 +89,7 @@ class Rejected(Approved):
     for_seconds: Annotated[float, Field(gt=0, le=YEAR)] = 3600
 
 
-class OfZone(Said):
+class OfZone(GivenCommand):
     """A command about a zone."""
 
     zone: Text
@@ -108,7 +108,7 @@ class Opened(OfZone):
     force: bool = False
 
 
-class OfTraffic(Said):
+class OfTraffic(GivenCommand):
     """A command about the traffic of a rule."""
 
     object: Annotated[str, StringConstraints(min_length=1, max_length=1100)] | None = None
@@ -133,7 +133,7 @@ class Commanded(Model):
 
     at: Annotated[float, Field(ge=0, le=YEAR)]
     pause: Stopped | None = None
-    resume: Said | None = None
+    resume: GivenCommand | None = None
     approve: Approved | None = None
     reject: Rejected | None = None
     isolate_zone: Isolated | None = None
@@ -144,9 +144,9 @@ class Commanded(Model):
     release_traffic: OfTraffic | None = None
 
     @property
-    def given(self) -> Mapping[str, Said]:
+    def given(self) -> Mapping[str, GivenCommand]:
         """The kinds that it has; one, where it is right."""
-        return {name: word for name in COMMANDS if isinstance(word := getattr(self, name), Said)}
+        return {name: word for name in COMMANDS if isinstance(word := getattr(self, name), GivenCommand)}
 
     def fact(self) -> AnyCommand:
         """The command as rules receive it."""

@@ -39,9 +39,9 @@ def edges() -> Iterator[tuple[IsolationState, IsolationEvent, Extent, bool, Isol
     """Every answer of every state."""
     for at in PLACES:
         for event in IsolationEvent:
-            for standing in Extent:
+            for extent in Extent:
                 for undoing in (False, True):
-                    yield at, event, standing, undoing, move(at, event, standing=standing, undoing=undoing)
+                    yield at, event, extent, undoing, move(at, event, extent=extent, undoing=undoing)
 
 
 def place(phase: str | None, status: str | None) -> IsolationState:
@@ -102,20 +102,20 @@ def test_no_timer_alone_opens_a_zone(start: IsolationState) -> None:
 
 
 def test_a_record_under_which_something_is_isolated_never_just_goes_away() -> None:
-    for at, event, standing, _, found in edges():
-        if standing is not Extent.NOTHING and found == NONE and at != NONE:
-            assert event in (IsolationEvent.UNDO_FINISHED, IsolationEvent.ALL_STEPS_DONE), (at, event, standing)
+    for at, event, extent, _, found in edges():
+        if extent is not Extent.NOTHING and found == NONE and at != NONE:
+            assert event in (IsolationEvent.UNDO_FINISHED, IsolationEvent.ALL_STEPS_DONE), (at, event, extent)
 
 
 def test_a_failback_that_is_called_off_before_anything_was_opened_is_isolated_without_a_step() -> None:
-    again = move(BACK_PENDING, IsolationEvent.SAME_ADDED, standing=Extent.ALL)
+    again = move(BACK_PENDING, IsolationEvent.SAME_ADDED, extent=Extent.ALL)
     assert again == PENDING
-    assert move(PENDING, IsolationEvent.GUARDS_PASS, standing=Extent.ALL) == ISOLATED
+    assert move(PENDING, IsolationEvent.GUARDS_PASS, extent=Extent.ALL) == ISOLATED
 
 
 def test_a_retry_after_a_failed_abort_goes_on_undoing() -> None:
-    assert move(FAILED, IsolationEvent.RETRY, standing=Extent.SOME, undoing=True).status is Status.ABORTING
+    assert move(FAILED, IsolationEvent.RETRY, extent=Extent.SOME, undoing=True).status is Status.ABORTING
 
 
 def test_a_retry_where_nothing_was_touched_passes_the_guards_again() -> None:
-    assert move(FAILED, IsolationEvent.RETRY, standing=Extent.NOTHING) == PENDING
+    assert move(FAILED, IsolationEvent.RETRY, extent=Extent.NOTHING) == PENDING
