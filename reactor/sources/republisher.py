@@ -165,7 +165,7 @@ class Republisher(Generic[Said]):
 
     async def _told_doubt(self, entry: StandingFact[Said]) -> None:
         try:
-            await self._tell(doubtful(entry, self._clock.now()))
+            await self._tell(doubtful(entry))
         except Retryable as error:  # a decider that has to know asks again in a second
             log.debug("the bus does not take that a list is doubted", extra={"reason": str(error)})
 

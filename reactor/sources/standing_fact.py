@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from math import inf
 from typing import Any, Generic, TypeVar
 
@@ -44,15 +44,19 @@ def dated(entry: StandingFact[Said]) -> Said:
     return entry.fact.model_copy(update=dates)
 
 
-def doubtful(entry: StandingFact[Said], now: datetime) -> Said:
-    """The fact as it was last seen, dated now: it goes stale when it would have, and proves no more."""
+def doubtful(entry: StandingFact[Said]) -> Said:
+    """The fact as it was last seen, dated just after that: it goes stale when it would have, and proves no more.
+
+    Not dated now: the look that ends the doubt may have begun a moment ago, and what it saw is newer.
+    """
     if not isinstance(entry.fact, Observation):
         return entry.fact
-    age = (now - entry.seen_at).total_seconds()
+    observed_at = max(entry.seen_at, entry.proven_until, entry.known_until) + timedelta(microseconds=1)
+    age = (observed_at - entry.seen_at).total_seconds()
     stale = entry.fact.stale_seconds
     return entry.fact.model_copy(
         update={
-            "observed_at": now, "since": entry.since, "valid_seconds": -age, "doubted": True,
+            "observed_at": observed_at, "since": entry.since, "valid_seconds": -age, "doubted": True,
             "stale_seconds": None if stale is None else max(stale - age, LEAST_STALE_SECONDS),
         }
     )  # fmt: skip

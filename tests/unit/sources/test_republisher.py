@@ -7,6 +7,7 @@ import gc
 import warnings
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 
 import pytest
 
@@ -361,3 +362,23 @@ def test_what_is_repeated_says_until_when_it_is_proven_where_that_is_not_as_long
         assert one.valid_seconds is not None
         assert one.observed_at + timedelta(seconds=one.valid_seconds) == first.observed_at + timedelta(seconds=1)
         assert one.since == first.observed_at
+
+
+async def test_that_it_is_in_doubt_is_older_than_a_look_that_had_begun_when_it_was_told() -> None:
+    told: list[Observation] = []
+
+    async def tell(said: Observation) -> None:
+        told.append(said)
+
+    clock = HandClock()
+    standing = Republisher(tell, clock, period_seconds=30)
+    bad = Observation(target="service/a/b", status=Health.UNHEALTHY, signal="health", observed_at=clock.now())
+    await standing.say("a", bad, changed=True)
+    clock.seconds += 10
+    began = clock.now()
+    clock.seconds += 0.01
+    assert await standing.ask(["a"], began, lambda _: None, lambda _: True)
+    clock.seconds += 0.01
+    await standing.answer(lambda _: began)  # the look that had begun before ends now
+    assert [said.doubted for said in told] == [False, True, False]
+    assert [one.observed_at < later.observed_at for one, later in pairwise(told)] == [True, True]
