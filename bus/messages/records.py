@@ -120,6 +120,8 @@ class TargetEvidence(MessagePart):
     """End of that window: looks from then or later prove it. None: it never had one."""
     looks: tuple[LookSeen, ...] = ()
     """The newest look of each signal that agrees with the status."""
+    due: AwareDatetime | None = None
+    """Time from which on an action needed it to be seen like this; None: none did, or the version did not say."""
 
 
 class ChainLink(MessagePart):

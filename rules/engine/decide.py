@@ -13,7 +13,7 @@ from datetime import datetime
 from typing import get_args
 
 from bus.messages import AcquireReply, AcquireRequest, Action, AnyCommand, Fact, Health, Mode, Observation, Outcome
-from rules.core.desired import DesiredState, cut
+from rules.core.desired import DesiredState, Evidence, cut
 from rules.core.group import Group, Holding, OutboxEntry, updated
 from rules.core.reader import ALWAYS, Reader
 from rules.core.reasons import Held
@@ -60,6 +60,8 @@ class Decision:
     """Facts for other groups, to be published after the group is stored. Lost ones are said again."""
     lacks: tuple[Lack, ...] = ()
     """The looks that it waits for: their sources are to be asked, and it is decided again when they come."""
+    needs: tuple[Evidence, ...] = field(default=(), compare=False, repr=False)
+    """Evidence that its new actions need, for the audit record."""
     seen: DecisionInput | None = field(default=None, compare=False, repr=False)
     """Input of the decision, for the audit record."""
     news: bool = field(default=True, compare=False, repr=False)
@@ -98,7 +100,7 @@ def decide(
         return Decision(group, emits=emits, news=is_news(before, group, kind.without_dates))
     quiet = group.members is ahead.members and ahead.is_quiet(now) and not ahead.unheard
     lacks = () if own or quiet else tuple(ended(rule, group, now, reader))
-    group, desired, actions, emits, missing = _asked(rule, group, shared_group, now, file_guards, reader)
+    group, desired, actions, emits, missing, needs = _asked(rule, group, shared_group, now, file_guards, reader)
     if lacks and desired.held is None:
         desired = updated(desired, held=silent(lacks, now))
     if lacks or missing:
@@ -122,7 +124,7 @@ def decide(
     emits = (*emits, *kind.emits(rule, before, group, facts, now))
     seen = DecisionInput(before, facts, now, shared_group, reader)
     changed = is_news(before, group, kind.without_dates)
-    return Decision(group, (*actions, *news), begins, because, emits, lacks, seen, changed)
+    return Decision(group, (*actions, *news), begins, because, emits, lacks, needs, seen, changed)
 
 
 def _asked(
@@ -132,7 +134,7 @@ def _asked(
     now: datetime,
     file_guards: Sequence[FileGuard],
     reader: Reader,
-) -> tuple[Group, DesiredState, tuple[Action, ...], tuple[Fact, ...], tuple[Lack, ...]]:
+) -> tuple[Group, DesiredState, tuple[Action, ...], tuple[Fact, ...], tuple[Lack, ...], tuple[Evidence, ...]]:
     """Desire, agree with the present, guard, owe.
 
     In a dry run there is no outcome: what follows from an action being done is rehearsed at once.
@@ -140,6 +142,7 @@ def _asked(
     desire = kind_of(rule).desire
     actions: tuple[Action, ...] = ()
     emits: tuple[Fact, ...] = ()
+    needs: tuple[Evidence, ...] = ()
     for _ in range(CASCADE_MAX):
         earlier = group
         desired, lacks = present(rule, group, shared_group, desire(rule, group, shared_group, now), now, reader)
@@ -149,10 +152,11 @@ def _asked(
         group, more = enqueue(rule, answer.group, answer.desired, now)
         actions, emits = (*actions, *more), (*emits, *answer.emits)
         desired = answer.desired
+        needs = (*needs, *(need for act in desired.acts if more for need in act.needs))
         if kind_of(rule).reschedules(earlier, group):
             desired = replace(desired, requeue_at=desire(rule, group, shared_group, now).requeue_at)
         if not more or rule.mode is not Mode.DRY_RUN:
-            return group, desired, actions, emits, lacks
+            return group, desired, actions, emits, lacks, needs
     msg = f"{group.rule}: rehearsed actions follow one another without end on {group.object}"
     raise AssertionError(msg)
 

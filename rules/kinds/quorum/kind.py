@@ -244,6 +244,7 @@ KIND: RuleKind[QuorumRule, QuorumState] = RuleKind(
     forbids=none,
     requested=unchanged,
     reschedules=no,
+    premises=nothing,
     tells=False,
     observe=unchanged,
     heard=unchanged,

@@ -42,6 +42,7 @@ from rules.kinds.zone.record import asked, did, updated_record
 from rules.kinds.zone.return_hints import witnesses
 from rules.kinds.zone.state import ZoneGroup, ZoneNodes, ZonesSeen, ZoneState, without_dates
 from rules.kinds.zone.zone_needs import consumers, lists, needs
+from rules.kinds.zone.zone_premises import premises
 from rules.rulefile.file_kind import FileKind, as_written, tolerated
 from rules.rulefile.targets import matches
 
@@ -268,6 +269,7 @@ KIND: RuleKind[ZoneIsolation, ZoneState] = RuleKind(
     forbids=none,
     requested=unchanged,
     reschedules=no,
+    premises=premises,
     tells=False,
     observe=observe,
     heard=heard,
