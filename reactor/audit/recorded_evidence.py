@@ -51,7 +51,7 @@ def _disagreement(found: TargetEvidence, premise: Premise) -> str | None:
         return f"{found.target} was {found.status.value}, and the action needs it to be {needed}"
     if premise.silence and found.status is Health.UNKNOWN:
         return None
-    due = found.due or found.window_ended or found.window_began
+    due = found.window_ended or found.window_began
     looks = [look for look in found.looks if premise.signals is None or look.signal in premise.signals]
     if sum(_shows(look, due) for look in looks) >= premise.least:
         return None

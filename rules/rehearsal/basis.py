@@ -61,7 +61,9 @@ def _needed(need: Evidence, member: Member, before: Member | None) -> TargetEvid
         signals = {name: signal for name, signal in member.signals.items() if name in need.names}
         agree = all(signal.status is Health.HEALTHY for signal in signals.values())
         member = replace(member, status=Health.HEALTHY if agree else member.status, signals=signals)
-    return _of(need.target, member, before).model_copy(update={"due": need.since})
+    found = _of(need.target, member, before)
+    began = min(found.window_began, need.since)
+    return found.model_copy(update={"window_began": began, "window_ended": need.since if need.since > began else None})
 
 
 def _of(target: str, member: Member, before: Member | None) -> TargetEvidence:
@@ -85,7 +87,7 @@ def _looks(member: Member) -> Iterator[LookSeen]:
 
 def line(found: Mapping[str, Any]) -> str:
     """Give one target's evidence in a sentence."""
-    kind = "recovery" if found["status"] == Health.HEALTHY else "toleration"
+    kind = "window" if found["status"] == Health.HEALTHY else "toleration"
     began, ended = found["windowBegan"], found.get("windowEnded")
     window = f"{kind} {_time(began)} to {_time(ended)}" if ended else "no window"
     looks = "; ".join(_seen(look) for look in found["looks"]) or "no look is kept"

@@ -64,7 +64,7 @@ def other(status: Health) -> Health:
 
 def seen_before(one: TargetEvidence) -> dict[str, Any]:
     """Evidence whose looks all ended a second before they count."""
-    moment = (one.due or one.window_ended or one.window_began) - timedelta(seconds=1)
+    moment = (one.window_ended or one.window_began) - timedelta(seconds=1)
     looks = [look.model_copy(update={"observed_at": moment, "valid_until": moment}) for look in one.looks]
     return {"looks": tuple(looks)}
 
