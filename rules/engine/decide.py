@@ -14,7 +14,7 @@ from typing import get_args
 
 from bus.messages import AcquireReply, AcquireRequest, Action, AnyCommand, Fact, Health, Mode, Observation, Outcome
 from rules.core.desired import DesiredState, Evidence, cut
-from rules.core.group import Group, Holding, OutboxEntry, updated
+from rules.core.group import Group, Holding, OutboxEntry, WindowRestart, updated
 from rules.core.reader import ALWAYS, Reader
 from rules.core.reasons import Held
 from rules.core.timers import first_of
@@ -29,6 +29,7 @@ from rules.engine.notifications import notify
 from rules.engine.observe import NON_FAILURES, observe_all
 from rules.engine.outbox import enqueue
 from rules.engine.pauses import ended as pause_ended
+from rules.engine.unbroken import restarts
 from rules.limits.approvals import is_asked_again
 from rules.rulefile.guards import FileGuard
 from rules.rulefile.model import STEPS_MAX, Rule
@@ -60,6 +61,8 @@ class Decision:
     """Facts for other groups, to be published after the group is stored. Lost ones are said again."""
     lacks: tuple[Lack, ...] = ()
     """The looks that it waits for: their sources are to be asked, and it is decided again when they come."""
+    restarts: Mapping[str, WindowRestart] = field(default_factory=dict, compare=False, repr=False)
+    """Windows that have restarted by it, by target, for the log."""
     needs: tuple[Evidence, ...] = field(default=(), compare=False, repr=False)
     """Evidence that its new actions need, for the audit record."""
     seen: DecisionInput | None = field(default=None, compare=False, repr=False)
@@ -97,7 +100,8 @@ def decide(
     if not known:
         group = replace(group, next_deadline=now, digest=digest, position=position)
         emits = tuple(kind.emits(rule, before, group, facts, now))
-        return Decision(group, emits=emits, news=is_news(before, group, kind.without_dates))
+        changed = is_news(before, group, kind.without_dates)
+        return Decision(group, emits=emits, restarts=restarts(before, group), news=changed)
     quiet = group.members is ahead.members and ahead.is_quiet(now) and not ahead.unheard
     lacks = () if own or quiet else tuple(ended(rule, group, now, reader))
     group, desired, actions, emits, missing, needs = _asked(rule, group, shared_group, now, file_guards, reader)
@@ -124,7 +128,8 @@ def decide(
     emits = (*emits, *kind.emits(rule, before, group, facts, now))
     seen = DecisionInput(before, facts, now, shared_group, reader)
     changed = is_news(before, group, kind.without_dates)
-    return Decision(group, (*actions, *news), begins, because, emits, lacks, needs, seen, changed)
+    restarted = restarts(before, group)
+    return Decision(group, (*actions, *news), begins, because, emits, lacks, restarted, needs, seen, changed)
 
 
 def _asked(
@@ -256,5 +261,6 @@ def _sentences(group: Group) -> tuple[str, ...]:
     return tuple(
         f"{target} is {member.status.value} since {member.since.isoformat()}"
         + (f" ({member.detail})" if member.detail else "")
+        + (f", {member.restart.words}" if member.restart is not None else "")
         for target, member in group.members.items()
     )
