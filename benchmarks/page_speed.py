@@ -25,7 +25,8 @@ from bus.jetstream.provisioning import provision
 from bus.messages import Backend, Fact, Health, Observation, Route
 from bus.topology import GROUPS
 from reactor.runtime.clock import Clock
-from rules.core.group import Group, Member
+from rules.core.group import Group
+from rules.core.member import Member
 from rules.core.values import replace
 from rules.engine.group_codec import dump_group
 from rules.engine.groups import GroupStore

@@ -9,6 +9,7 @@ from enum import StrEnum
 
 from bus.messages import Mode, SetWeights
 from rules.core.group import Group
+from rules.core.member import Member
 from rules.core.reasons import Held
 from rules.engine.deadlines import window_end
 from rules.kinds.cluster_taint.state import TaintState
@@ -96,13 +97,18 @@ def _state(group: Group) -> tuple[GroupStatus, datetime | None, str]:
     if state in (GroupStatus.TOLERATING, GroupStatus.RECOVERING):
         open_ = {name: member for name, member in group.members.items() if member.window is not None}
         since = min(member.window.since for member in open_.values() if member.window is not None)
-        return state, since, ", ".join(f"{name}: {member.status}" for name, member in open_.items())
+        return state, since, ", ".join(f"{name}: {_status(member)}" for name, member in open_.items())
     if (isolation := _isolation(group)) is not None:
         return state, isolation.since, f"zone {isolation.zone}: {isolation.phase} {isolation.status}"
     bad = {name: member for name, member in group.members.items() if member.settled is False}
     if bad:
         return state, min(member.settled_at or member.since for member in bad.values()), ", ".join(bad)
     return state, max((member.settled_at or member.since for member in group.members.values()), default=None), ""
+
+
+def _status(member: Member) -> str:
+    """The status, and why its window began later than that."""
+    return f"{member.status} ({member.restart.words})" if member.restart is not None else member.status
 
 
 def _ends_at(group: Group, state: GroupStatus, rule: Rule | None) -> datetime | None:

@@ -117,7 +117,8 @@ class TargetEvidence(MessagePart):
     window_began: AwareDatetime
     """Begin of its toleration or recovery, or of the status."""
     window_ended: AwareDatetime | None = None
-    """End of that window: looks from then or later prove it. None: it never had one."""
+    """End of that window, or when an action became due by the target: looks from then or later prove it. None: there
+    was no such time, and looks since `window_began` do."""
     looks: tuple[LookSeen, ...] = ()
     """The newest look of each signal that agrees with the status."""
 

@@ -1,187 +1,132 @@
-"""Checks a production audit: the decisions that were recorded against the observations that were stored.
+"""Checks a production audit: the decisions that were recorded against their evidence and the stored observations.
 
-early        weights were asked for while the target had been bad, by all that was said of it, for less than its window
-needless     by all that was said the target was Healthy, or no word from the window's end or later says that it was bad
+early        something was left although by all that was said of it it had been bad for less than its window
+needless     what was left was Healthy, or what got something was not, or no word from the window's end or later shows
+             it: by the evidence in the record, or by the stored observations
 doubled      one action id that asks for two different things
-interleaved  a group's new generation is not above the one before
-undecided    the observations of that time are no longer there: nothing is claimed
+interleaved  a route's new generation is not above the one before
+undecided    the observations of that time, or the rule, are no longer there: nothing is claimed by them
 
-An outage of the bus, or a source that was silent, excuses none of them.
+An outage of the bus, or a source that was silent, excuses none of them. What a kind's actions rest on its own module of
+premises says; commands, taints as cause, drift and ways back to safety rest on no health.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import timedelta
-from math import inf
+from datetime import datetime
 from typing import Any
 
-from bus.messages import DecisionRecord, Health, Observation
-from reactor.audit.spans import Span, merged
+from bus.messages import DecisionRecord, Health
+from reactor.audit.recorded_evidence import contradictions
+from reactor.audit.stored_observations import TargetObservations, remembered
 from reactor.audit.verdict import AuditVerdict, Breach
+from rules.core.premises import Alternatives, Premise
 
 SLACK = 0.05
 """Seconds by which clocks may lie apart."""
-FAILING = frozenset({"PrimaryUnhealthy"})
-"""Reasons of actions that need a primary which has been bad for its whole window."""
-
-
-@dataclass(frozen=True, slots=True)
-class RuleWindow:
-    """Target whose health decides in one group, and its toleration."""
-
-    target: str
-    toleration: timedelta
-    signals: frozenset[str] | None = None
-    """Signals that count; None: all."""
-
-
-@dataclass(frozen=True, slots=True)
-class Badness:
-    """Stretch for which a target was bad without a break, as its sources saw it. Seconds since the epoch."""
-
-    since: float
-    proven_until: float
-    """Time up to which it was seen to be bad."""
+AHEAD = 0.25
+"""Seconds by which a source may date what a decider had at a moment later than that moment."""
+Premises = Callable[[DecisionRecord, int], Sequence[Alternatives] | None]
+"""Premises of an action by record and number; None: its rule is not known."""
 
 
 @dataclass(slots=True)
-class TargetObservations:
-    """Observations of one target."""
+class _Judge:
+    heard: Mapping[str, TargetObservations]
+    premises_of: Premises
+    verdict: AuditVerdict = field(default_factory=AuditVerdict)
+    oldest: datetime | None = None
+    asked: dict[str, Mapping[str, Any]] = field(default_factory=dict)
+    newest: dict[tuple[str, str], int] = field(default_factory=dict)
 
-    said: list[Observation] = field(default_factory=list)
+    def hear(self, record: DecisionRecord) -> None:
+        """Judge the actions of one record."""
+        self.oldest = self.oldest or record.decided_at
+        for number, action in enumerate(record.actions):
+            known = self.asked.get(action["id"])
+            if known is not None:
+                self.verdict.add("doubled", list(_other(record, known, action)), tested=1)
+            elif action["action"] == "SetWeights":
+                self.verdict.add("interleaved", list(self._order(record, action)), tested=1)
+            if known is None or known.get("decidedAt") != action.get("decidedAt"):
+                self._founded(record, number)
+            self.asked.setdefault(action["id"], action)
 
-    def bad(self, at: float, signals: frozenset[str] | None) -> Badness | None:
-        """Give since when at least one signal had been bad at this moment; None: none was.
+    def _order(self, record: DecisionRecord, action: Mapping[str, Any]) -> Iterator[Breach]:
+        group, generation = (record.rule, record.object), action["generation"]
+        newest = self.newest.get(group, 0)
+        self.newest[group] = max(newest, generation)
+        if generation <= newest:
+            yield _breach("interleaved", record, f"generation {generation} after {newest}")
 
-        Unknown ends nothing: a window waits while nothing is known, so this gives the earliest possible moment.
-        """
-        spells, proven = list[Span](), -inf
-        for words in self._by_signal(at, signals).values():
-            stretches, until = _stretches(words)
-            spells += stretches
-            proven = max(proven, until)
-        now = next((spell for spell in merged(spells) if spell.end == inf), None)
-        return Badness(now.begin, proven) if now is not None else None
-
-    def _by_signal(self, at: float, signals: frozenset[str] | None) -> Mapping[str, list[Observation]]:
-        out: dict[str, list[Observation]] = defaultdict(list)
-        for one in sorted(self.said, key=lambda said: said.observed_at):
-            if one.observed_at.timestamp() <= at and (signals is None or one.signal in signals):
-                out[one.signal].append(one)
-        return out
-
-
-def _stretches(words: Iterable[Observation]) -> tuple[list[Span], float]:
-    """Give when one signal was bad, and until when its newest stretch is proven, if it goes on."""
-    out: list[Span] = []
-    last: Observation | None = None
-    proven = -inf
-    for one in words:
-        at = one.observed_at.timestamp()
-        if one.status is Health.HEALTHY and last is not None:
-            out[-1] = Span(out[-1].begin, at)
-            last, proven = None, -inf
-        elif one.status is Health.UNHEALTHY:
-            since = one.since.timestamp() if one.since is not None else at
-            if last is None:
-                out.append(Span(since))
-            elif not _goes_on(last, one):  # in between nothing looked
-                out[-1] = Span(out[-1].begin, last.observed_at.timestamp())
-                out.append(Span(since))
-            last, proven = one, max(proven, _proves_until(one))
-    return out, proven
-
-
-def _goes_on(last: Observation, one: Observation) -> bool:
-    """True if the signal was bad all the time between two of its observations."""
-    if one.since is None or (one.version and one.version == last.version):
-        return True
-    return one.since.timestamp() <= max(_proves_until(last), last.observed_at.timestamp() + one.resolution_seconds)
-
-
-def _proves_until(one: Observation) -> float:
-    """End of the time that an observation proves. Without a source that can be asked it counts until it is stale."""
-    holds = one.valid_seconds
-    if holds is None:
-        holds = 0.0 if one.source else inf if one.stale_seconds is None else one.stale_seconds
-    return one.observed_at.timestamp() + holds
-
-
-def hear(observations: Iterable[Observation]) -> Mapping[str, TargetObservations]:
-    """Sort what was said by its target."""
-    heard: dict[str, TargetObservations] = defaultdict(TargetObservations)
-    for one in observations:
-        heard[one.target].said.append(one)
-    return heard
+    def _founded(self, record: DecisionRecord, number: int) -> None:
+        """Judge whether what the action rests on was so."""
+        asked_at = record.actions[number].get("decidedAt")
+        if asked_at is not None and self.oldest is not None and datetime.fromisoformat(asked_at) < self.oldest:
+            return  # said again: it was asked for in a record that is no longer kept
+        premises = self.premises_of(record, number)
+        if premises is None:
+            self.verdict.tested["undecided"] += 1
+            return
+        if not premises:
+            return
+        early, needless = list[Breach](), [_breach("needless", record, one) for one in contradictions(record, premises)]
+        for premise in (one for alternatives in premises for one in alternatives if one.toleration is not None):
+            found = _observed(premise, record, self.heard.get(premise.target))
+            if found is None:
+                self.verdict.tested["undecided"] += 1
+                continue
+            early += [one for one in found if one.promise == "early"]
+            needless += [one for one in found if one.promise == "needless"]
+            self.verdict.tested["early"] += 1
+        self.verdict.breaches += early
+        self.verdict.add("needless", needless[:1], tested=1)
 
 
 def judge(
-    records: Iterable[DecisionRecord],
-    heard: Mapping[str, TargetObservations],
-    windows: Mapping[tuple[str, str], RuleWindow],
+    records: Iterable[DecisionRecord], heard: Mapping[str, TargetObservations], premises_of: Premises
 ) -> AuditVerdict:
-    """Judge the records in their order. `windows`: by rule and object."""
-    verdict = AuditVerdict()
-    asked: dict[str, Any] = {}
-    newest: dict[tuple[str, str], int] = {}
-    for record, action in _actions(records):
-        id_, group = action["id"], (record.rule, record.object)
-        what = action.get("weights", action.get("message"))
-        if id_ in asked:
-            changed = asked[id_] != what
-            about = [_breach("doubled", record, f"{id_} asks for {what} after {asked[id_]}")] if changed else []
-            verdict.add("doubled", about, tested=1)
-            continue
-        asked[id_] = what
-        if action["action"] != "SetWeights":
-            continue
-        verdict.add("interleaved", list(_order(record, action, newest.get(group, 0))), tested=1)
-        newest[group] = max(newest.get(group, 0), action["generation"])
-        if action["because"] in FAILING:
-            _founded(verdict, record, windows.get(group), heard)
-    return verdict
-
-
-def _actions(records: Iterable[DecisionRecord]) -> Iterator[tuple[DecisionRecord, Mapping[str, Any]]]:
+    """Judge the records in their order."""
+    judge = _Judge(heard, premises_of)
     for record in records:
-        yield from ((record, action) for action in record.actions)
+        judge.hear(record)
+    return judge.verdict
 
 
-def _order(record: DecisionRecord, action: Mapping[str, Any], newest: int) -> Iterator[Breach]:
-    if action["generation"] <= newest:
-        yield _breach("interleaved", record, f"generation {action['generation']} after {newest}")
+def _other(record: DecisionRecord, known: Mapping[str, Any], action: Mapping[str, Any]) -> Iterator[Breach]:
+    """An action that is said again asks for the same."""
+    before, now = (one.get("weights", one.get("message")) for one in (known, action))
+    if before != now:
+        yield _breach("doubled", record, f"{action['id']} asks for {now} after {before}")
 
 
-def _founded(
-    verdict: AuditVerdict, record: DecisionRecord, window: RuleWindow | None, heard: Mapping[str, TargetObservations]
-) -> None:
-    """Judge whether the primary was bad for its window, and seen to be so when the window was over."""
-    known = heard.get(window.target) if window else None
+def _observed(premise: Premise, record: DecisionRecord, known: TargetObservations | None) -> list[Breach] | None:
+    """Judge by the stored observations whether the target was bad for its window, and seen so when that was over.
+
+    None: they are gone.
+    """
     at = record.decided_at.timestamp()
-    if window is None or known is None or not _remembered(known, at - window.toleration.total_seconds()):
-        verdict.tested["undecided"] += 1
-        return
-    length = window.toleration.total_seconds()
-    bad = known.bad(at, window.signals)
-    needless, early = list[Breach](), list[Breach]()
+    length = premise.toleration.total_seconds() if premise.toleration is not None else 0.0
+    if known is None or not remembered(known, at - length):
+        return None
+    bad, target = known.bad(at + max(AHEAD, record.skew_seconds), premise.signals), premise.target
+    if bad is None and premise.unknown and _was_unknown(record, target):
+        return []
     if bad is None:
-        needless.append(_breach("needless", record, f"{window.target}: no signal said Unhealthy"))
-    elif at - bad.since < length - SLACK:
-        early.append(_breach("early", record, f"{window.target}: {at - bad.since:.3f} s, {length:g} s are tolerated"))
-    elif bad.proven_until < bad.since + length - SLACK:
+        return [_breach("needless", record, f"{target}: no signal said Unhealthy")]
+    if at - bad.since < length - SLACK:
+        return [_breach("early", record, f"{target}: {at - bad.since:.3f} s, {length:g} s are tolerated")]
+    if bad.proven_until < bad.since + length - SLACK:
         ago = bad.since + length - bad.proven_until
-        what = f"{window.target}: last seen Unhealthy {ago:.3f} s before its window of {length:g} s was over"
-        needless.append(_breach("needless", record, what))
-    verdict.add("early", early, tested=1)
-    verdict.add("needless", needless, tested=1)
+        what = f"{target}: last seen Unhealthy {ago:.3f} s before its window of {length:g} s was over"
+        return [_breach("needless", record, what)]
+    return []
 
 
-def _remembered(known: TargetObservations, since: float) -> bool:
-    """True if observations from before this moment are still stored."""
-    return any(one.observed_at.timestamp() <= since for one in known.said)
+def _was_unknown(record: DecisionRecord, target: str) -> bool:
+    return any(one.target == target and one.status is Health.UNKNOWN for one in record.evidence)
 
 
 def _breach(promise: str, record: DecisionRecord, what: str) -> Breach:

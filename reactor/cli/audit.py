@@ -23,7 +23,6 @@ from reactor.settings.model import Settings
 from reactor.views.stored_records import stored
 
 if TYPE_CHECKING:
-    from reactor.audit.decisions import RuleWindow
     from reactor.audit.signing import Signer
     from reactor.audit.verdict import AuditVerdict
     from rules.loader import RuleSet
@@ -45,7 +44,12 @@ def audit() -> None:
 @bus_option()
 @output_option()
 def verify(config: Path | None, rules: tuple[str, ...], bus: str | None, output: str) -> None:
-    """Check recorded decisions against stored facts.
+    """Check recorded decisions against their evidence and stored facts.
+
+    An action is needless where, by the evidence in its record, what it leaves was Healthy, or what gets traffic, copies
+    or a zone back was not, or nothing shows it from the end of the window or later. This is checked for routes,
+    placements, evictions, purges, cluster taints, and isolations of zones with their way back. Commands of people,
+    taints as the cause, overflow, drift, and ways back to safety need no evidence.
 
     The command also checks that no record was changed, added or removed. Each record contains the hash of the one
     before it in its partition. The state of the partition contains the newest hash. So `chain` counts records that were
@@ -55,8 +59,8 @@ def verify(config: Path | None, rules: tuple[str, ...], bus: str | None, output:
     chain that was rewritten, with another key or, where `audit.signedSince` is set, without signatures. Other records
     without a signature count as unsigned.
 
-    Facts are kept for a day, decisions for a month. A decision whose facts are gone counts as undecided. The current
-    rules are used.
+    Facts are kept for a day, decisions and their evidence for a month. A decision whose facts, or whose rule, are gone
+    counts as undecided. The current rules are used.
 
     Exit code: 0; 1 if a promise was broken; 3 if the bus cannot be reached.
     """
@@ -119,14 +123,16 @@ def _row(one: DecisionRecord) -> Row:
 async def _verify(settings: Settings, url: str | Sequence[str], rules: RuleSet, signer: Signer | None) -> AuditVerdict:
     from bus.topology import FACTS
     from reactor.audit.audit_reader import audit_of
-    from reactor.audit.decisions import hear, judge
+    from reactor.audit.decisions import judge
     from reactor.audit.links import check
+    from reactor.audit.stored_observations import hear
     from reactor.process.session import connected
+    from rules.rehearsal.recorded_premises import by_rules
 
     async with connected(settings.bus, url, "audit", patience=PATIENCE) as bus:
         audit = await audit_of(bus)
         observations = [one async for one in stored(bus, FACTS, unreadable=warn) if isinstance(one, Observation)]
-    verdict = judge(audit.records, hear(observations), _windows(rules))
+    verdict = judge(audit.records, hear(observations), by_rules(rules.rules))
     chains = check(
         audit.stored, audit.heads, audit.kept_since, signer, signed_since=settings.audit.signed_since
     )  # fmt: skip
@@ -134,27 +140,6 @@ async def _verify(settings: Settings, url: str | Sequence[str], rules: RuleSet, 
     if signer is not None:
         verdict.tested["unsigned"] = chains.tested["unsigned"]
     return verdict
-
-
-def _windows(rules: RuleSet) -> dict[tuple[str, str], RuleWindow]:
-    """Give whose health decides, for each rule that names its route and its primary; of others nothing is claimed."""
-    from reactor.audit.decisions import RuleWindow
-    from rules.kinds.traffic.backends import service_target
-    from rules.kinds.traffic.model import TrafficFailover
-    from rules.kinds.traffic.route_interests import named_ref
-
-    windows = {}
-    for rule in rules.rules:
-        ref = named_ref(rule) if isinstance(rule, TrafficFailover) else None
-        if ref is None or not isinstance(rule, TrafficFailover) or not rule.backends:
-            continue
-        primary = next((one for one in rule.backends if one.service == rule.primary), None)
-        primary = rule.backends[0] if rule.primary is None else primary
-        if primary is not None:
-            target = primary.target or service_target(ref, primary.service)
-            signals = frozenset(rule.signals) if rule.signals is not None else None
-            windows[rule.name, ref.object] = RuleWindow(target, timedelta(seconds=rule.toleration_seconds), signals)
-    return windows
 
 
 def _table(verdict: AuditVerdict) -> str:

@@ -10,7 +10,7 @@ from datetime import datetime
 
 from bus.port import Bus, Fence
 from reactor.audit.chain import ChainWriter
-from reactor.decide.encoder import DecisionEncoder, Trace, report
+from reactor.decide.encoder import DecisionEncoder, Trace, report, report_restarts
 from reactor.decide.group_traces import GroupTraces, untraced
 from reactor.decide.partition_context import PartitionContext
 from reactor.decide.store import PartitionStore
@@ -47,6 +47,8 @@ class DecisionPublisher:
     ) -> None:
         """Store, publish and record these decisions, of which some may ask for nothing. `position`: of the last fact
         that was read. Raises OwnershipLost, Refused, Unavailable."""
+        for decision in decisions:
+            report_restarts(decision)
         loud = [decision for decision in decisions if decision.actions or decision.held or decision.emits]
         if not loud:
             return

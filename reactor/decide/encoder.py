@@ -81,6 +81,14 @@ def _what(action: Action) -> object:
     return next((value for key in ("weights", "message", "step") if (value := getattr(action, key, None))), "")
 
 
+def report_restarts(decision: Decision) -> None:
+    """Tell the log which windows have restarted, and why."""
+    group = decision.group
+    for target, restart in decision.restarts.items():
+        extra = {"rule": group.rule, "object": group.object, "target": target, "at": iso(restart.at)}
+        log.info(restart.words, extra=extra)
+
+
 def report(decision: Decision) -> None:
     """Tell the log and the metrics what was decided."""
     group, held = decision.group, decision.held

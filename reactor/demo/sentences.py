@@ -7,7 +7,7 @@ from datetime import datetime
 
 from reactor.demo.ground_truth import RouteWrite
 from reactor.demo.tally import TrafficSecond
-from rules.core.group import Member, Window
+from rules.core.member import Member, Window
 
 
 def moved(before: Mapping[str, int], after: Mapping[str, int]) -> str:

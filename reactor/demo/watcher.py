@@ -11,7 +11,8 @@ from reactor.demo.demo_world import DemoWorld
 from reactor.demo.display import Display
 from reactor.demo.ground_truth import RouteWrite, shifts
 from reactor.runtime.clock import Clock
-from rules.core.group import Group, Member, Window
+from rules.core.group import Group
+from rules.core.member import Member, Window
 from rules.summary import route_of
 
 LOOK_SECONDS = 0.1

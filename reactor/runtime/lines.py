@@ -6,16 +6,16 @@ A thread writes; the process only hands lines over. A line that the reader does 
 from __future__ import annotations
 
 import atexit
-import errno
 import io
 import logging
 import os
-import re
 import threading
 import time
 from collections import deque
 from collections.abc import Callable
 from typing import TextIO
+
+from reactor.runtime.shortages import SHORTAGES, shortage_in, shortage_of
 
 BYTES_MAX = 8 << 20
 """Most bytes of lines that wait: what comes then is dropped."""
@@ -27,17 +27,6 @@ PAUSE_SECONDS = 0.5
 """Seconds to wait after a write that was refused."""
 AGAIN_SECONDS = 10.0
 """One cause that stops everything is logged once in so long, however much fails for it."""
-
-_CAUSES = {
-    errno.EMFILE: "this process has no file descriptors left: raise its limit (ulimit -n, LimitNOFILE)",
-    errno.ENFILE: "this machine has no file descriptors left (fs.file-max)",
-    errno.ENOSPC: "a disk of this machine is full",
-    errno.EDQUOT: "a disk quota of this machine is used up",
-    errno.ENOMEM: "this machine has no memory left",
-}
-_ERRNO = re.compile(rf"\[Errno ({'|'.join(map(str, _CAUSES))})\]")
-CHAIN_MAX = 10
-"""Most causes of causes that are looked at."""
 
 log = logging.getLogger(__name__)
 
@@ -159,15 +148,12 @@ class Causes:
             self._left_out[number] = self._left_out.get(number, 0) + 1
             return None
         self._told_at[number], left_out = record.created, self._left_out.pop(number, 0)
-        text = f"{_CAUSES[number]}; {left_out} lines more were left out" if left_out else _CAUSES[number]
+        text = f"{SHORTAGES[number]}; {left_out} lines more were left out" if left_out else SHORTAGES[number]
         return logging.LogRecord(record.name, logging.ERROR, record.pathname, record.lineno, text, None, None)
 
 
 def _cause(record: logging.LogRecord) -> int | None:
-    error = record.exc_info[1] if record.exc_info else None
-    for _ in range(CHAIN_MAX):
-        if isinstance(error, OSError) and error.errno in _CAUSES:
-            return error.errno
-        error = error and (error.__cause__ or error.__context__)
-    found = _ERRNO.search(record.getMessage())
-    return int(found[1]) if found else None
+    number = shortage_of(record.exc_info[1] if record.exc_info else None)
+    if number is not None:
+        return number
+    return shortage_in(f"{record.getMessage()} {getattr(record, 'reason', '')}")

@@ -5,7 +5,8 @@ from __future__ import annotations
 from datetime import datetime
 
 from bus.messages import Health
-from rules.core.group import Group, Member
+from rules.core.group import Group
+from rules.core.member import Member
 from rules.core.values import replace
 from rules.kinds.traffic.desired_weights import desire
 from rules.kinds.traffic.model import TrafficFailover

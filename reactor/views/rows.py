@@ -12,7 +12,8 @@ from reactor.views.group_view import RulesByName, entry
 from reactor.views.hand_rows import by_hand
 from reactor.views.pending import request_of
 from rules.catalog import file_kind_of
-from rules.core.group import Group, Member
+from rules.core.group import Group
+from rules.core.member import Member
 from rules.core.reasons import sentence
 from rules.engine.observe import NON_FAILURES
 from rules.kinds.traffic.backend_backoff import target_of

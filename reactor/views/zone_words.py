@@ -9,7 +9,8 @@ from datetime import datetime
 from bus.messages import Mode
 from reactor.runtime.visible import visible
 from rules.catalog import is_kept
-from rules.core.group import Group, Holding, Member
+from rules.core.group import Group, Holding
+from rules.core.member import Member
 from rules.core.reasons import Held
 from rules.kinds.zone.machine import PENDING
 from rules.kinds.zone.model import Zone, ZoneIsolation

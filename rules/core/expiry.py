@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 
 from bus.messages import Health
-from rules.core.group import Group, Member, updated
+from rules.core.group import Group, updated
+from rules.core.member import Member
 
 GONE = timedelta(days=1)
 """A member is forgotten so long after it was last heard. Until then it is Unknown: a source may be away for hours."""

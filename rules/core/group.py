@@ -20,12 +20,7 @@ from typing_extensions import TypeVar
 
 from bus.messages import Action, Mode
 from rules.core.grants import Grants
-from rules.core.member import FOREVER as FOREVER
-from rules.core.member import LONG_AGO as LONG_AGO
-from rules.core.member import Member as Member
-from rules.core.member import Signal as Signal
-from rules.core.member import Window as Window
-from rules.core.member import keep as keep
+from rules.core.member import Member
 from rules.core.values import replace
 
 if TYPE_CHECKING:

@@ -15,6 +15,7 @@ from bus.messages import Action, ActionMessage, Fact, Outcome
 from rules.core.desired import DesiredState
 from rules.core.group import Group, S
 from rules.core.interests import Interest
+from rules.core.premises import Alternatives, DecisionContext
 from rules.core.reasons import Because, Held
 
 R = TypeVar("R")
@@ -86,6 +87,9 @@ class RuleKind(Generic[R, S]):
     """(rule, group, desired, fresh actions, now): `desired` was let through, and these of its actions are new."""
     reschedules: Callable[[Group[S], Group[S]], bool]
     """(before, after): whether asking for it has moved the moment of its next step, so that it is desired once more."""
+    premises: Callable[[R, Action, DecisionContext[S]], Iterable[Alternatives]]
+    """(rule, action, context): what an action rests on, by its own words; nothing for a person's command, a way back to
+    safety, and the further steps of what was begun. A checker of the audit asks; the engine does not."""
     tells: bool
     """True if the kind's purpose is to notify: its notifications wait for guards, and there are no others."""
 

@@ -94,6 +94,23 @@ class Window:
     """Unknown since: the window neither runs out nor is cleared."""
 
 
+@dataclass(frozen=True, slots=True)
+class WindowRestart:
+    """The last restart of a member's window: no look shows that the status had lasted until then."""
+
+    at: datetime
+    """Begin of the window: the source has looked without a break since."""
+    unseen_since: datetime
+    """Time up to which the status was proven before."""
+    signal: str
+
+    @property
+    def words(self) -> str:
+        """Description for people."""
+        unseen = self.unseen_since.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        return f"window restarted, as no look of {self.signal} since {unseen} shows that it lasted"
+
+
 class _Kept:
     """A place for what follows from a value, so that it is computed once. A copy with other fields begins without."""
 
@@ -118,6 +135,8 @@ class Member(_Kept):
     covered_until: datetime | None = None
     """While it is Unhealthy: until when one signal after the other has shown that, without a gap. None: none has."""
     signals: Mapping[str, Signal] = field(default_factory=dict)
+    restart: WindowRestart | None = None
+    """While its status lasts: why its window began again; None: it did not."""
 
     @property
     def deciding_signal(self) -> Signal | None:

@@ -10,7 +10,8 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from bus.messages import Health
-from rules.core.group import Group, Member, keep
+from rules.core.group import Group
+from rules.core.member import Member, keep
 from rules.core.reader import ALWAYS, Reader
 from rules.engine.known_kinds import kind_of
 from rules.engine.signals import proven, silence_proven

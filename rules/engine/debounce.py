@@ -12,7 +12,8 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 
 from bus.messages import Health
-from rules.core.group import Group, Member, Signal, Window, updated
+from rules.core.group import Group, updated
+from rules.core.member import Member, Signal, Window
 from rules.core.reader import ALWAYS, Reader
 from rules.core.values import replace
 from rules.engine.deadlines import Outlook, deadline, forgotten_at, of_members, runs_out, window_end
@@ -69,10 +70,18 @@ def heard(member: Member, name: str, signal: Signal, rule: Rule, reader: Reader 
         signals = {key: _silent_from(one, at) for key, one in signals.items()}
     member = replace(member, signals=signals)
     if broken and last is not None and not bridged(member, rule, last, signal):
-        member = restarted(member, rule, signal)
+        member = restarted(member, rule, name, last, signal)
     elif dated and signal.status is Health.UNHEALTHY:
         member = extended(member, rule, signal)
-    return followed(_looked_at(member, rule, at, said=True), before, rule, at)
+    return _restart_kept(followed(_looked_at(member, rule, at, said=True), before, rule, name, at))
+
+
+def _restart_kept(member: Member) -> Member:
+    """Forget a restart that no longer says since when it counts: another signal saw it all the time, or it is over."""
+    if member.restart is None:
+        return member
+    begun = member.window.since if member.window is not None else member.since
+    return member if begun >= member.restart.at else replace(member, restart=None)
 
 
 def advance(member: Member, rule: Rule, to: datetime, reader: Reader = ALWAYS, *, inclusive: bool = True) -> Member:
@@ -109,7 +118,8 @@ def _looked_at(member: Member, rule: Rule, at: datetime, *, said: bool = False) 
 def _is(member: Member, rule: Rule, status: Health, since: datetime, at: datetime) -> Member:
     """Give the member with this status, which it has since then, at this moment."""
     if status is not member.status:
-        member = replace(member, status=status, since=since)
+        restart = member.restart if member.restart is not None and member.restart.at == since else None
+        member = replace(member, status=status, since=since, restart=restart)
     bad = is_bad(rule, status)
     if status is Health.UNKNOWN and not bad:
         return _wait(member, at)

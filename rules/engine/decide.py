@@ -13,8 +13,9 @@ from datetime import datetime
 from typing import get_args
 
 from bus.messages import AcquireReply, AcquireRequest, Action, AnyCommand, Fact, Health, Mode, Observation, Outcome
-from rules.core.desired import DesiredState, cut
+from rules.core.desired import DesiredState, Evidence, cut
 from rules.core.group import Group, Holding, OutboxEntry, updated
+from rules.core.member import WindowRestart
 from rules.core.reader import ALWAYS, Reader
 from rules.core.reasons import Held
 from rules.core.timers import first_of
@@ -29,6 +30,7 @@ from rules.engine.notifications import notify
 from rules.engine.observe import NON_FAILURES, observe_all
 from rules.engine.outbox import enqueue
 from rules.engine.pauses import ended as pause_ended
+from rules.engine.unbroken import restarts
 from rules.limits.approvals import is_asked_again
 from rules.rulefile.guards import FileGuard
 from rules.rulefile.model import STEPS_MAX, Rule
@@ -60,6 +62,10 @@ class Decision:
     """Facts for other groups, to be published after the group is stored. Lost ones are said again."""
     lacks: tuple[Lack, ...] = ()
     """The looks that it waits for: their sources are to be asked, and it is decided again when they come."""
+    restarts: Mapping[str, WindowRestart] = field(default_factory=dict, compare=False, repr=False)
+    """Windows that have restarted by it, by target, for the log."""
+    needs: tuple[Evidence, ...] = field(default=(), compare=False, repr=False)
+    """Evidence that its new actions need, for the audit record."""
     seen: DecisionInput | None = field(default=None, compare=False, repr=False)
     """Input of the decision, for the audit record."""
     news: bool = field(default=True, compare=False, repr=False)
@@ -95,10 +101,11 @@ def decide(
     if not known:
         group = replace(group, next_deadline=now, digest=digest, position=position)
         emits = tuple(kind.emits(rule, before, group, facts, now))
-        return Decision(group, emits=emits, news=is_news(before, group, kind.without_dates))
+        changed = is_news(before, group, kind.without_dates)
+        return Decision(group, emits=emits, restarts=restarts(before, group), news=changed)
     quiet = group.members is ahead.members and ahead.is_quiet(now) and not ahead.unheard
     lacks = () if own or quiet else tuple(ended(rule, group, now, reader))
-    group, desired, actions, emits, missing = _asked(rule, group, shared_group, now, file_guards, reader)
+    group, desired, actions, emits, missing, needs = _asked(rule, group, shared_group, now, file_guards, reader)
     if lacks and desired.held is None:
         desired = updated(desired, held=silent(lacks, now))
     if lacks or missing:
@@ -122,7 +129,8 @@ def decide(
     emits = (*emits, *kind.emits(rule, before, group, facts, now))
     seen = DecisionInput(before, facts, now, shared_group, reader)
     changed = is_news(before, group, kind.without_dates)
-    return Decision(group, (*actions, *news), begins, because, emits, lacks, seen, changed)
+    restarted = restarts(before, group)
+    return Decision(group, (*actions, *news), begins, because, emits, lacks, restarted, needs, seen, changed)
 
 
 def _asked(
@@ -132,7 +140,7 @@ def _asked(
     now: datetime,
     file_guards: Sequence[FileGuard],
     reader: Reader,
-) -> tuple[Group, DesiredState, tuple[Action, ...], tuple[Fact, ...], tuple[Lack, ...]]:
+) -> tuple[Group, DesiredState, tuple[Action, ...], tuple[Fact, ...], tuple[Lack, ...], tuple[Evidence, ...]]:
     """Desire, agree with the present, guard, owe.
 
     In a dry run there is no outcome: what follows from an action being done is rehearsed at once.
@@ -140,6 +148,7 @@ def _asked(
     desire = kind_of(rule).desire
     actions: tuple[Action, ...] = ()
     emits: tuple[Fact, ...] = ()
+    needs: tuple[Evidence, ...] = ()
     for _ in range(CASCADE_MAX):
         earlier = group
         desired, lacks = present(rule, group, shared_group, desire(rule, group, shared_group, now), now, reader)
@@ -149,10 +158,11 @@ def _asked(
         group, more = enqueue(rule, answer.group, answer.desired, now)
         actions, emits = (*actions, *more), (*emits, *answer.emits)
         desired = answer.desired
+        needs = (*needs, *(need for act in desired.acts if more for need in act.needs))
         if kind_of(rule).reschedules(earlier, group):
             desired = replace(desired, requeue_at=desire(rule, group, shared_group, now).requeue_at)
         if not more or rule.mode is not Mode.DRY_RUN:
-            return group, desired, actions, emits, lacks
+            return group, desired, actions, emits, lacks, needs
     msg = f"{group.rule}: rehearsed actions follow one another without end on {group.object}"
     raise AssertionError(msg)
 
@@ -252,5 +262,6 @@ def _sentences(group: Group) -> tuple[str, ...]:
     return tuple(
         f"{target} is {member.status.value} since {member.since.isoformat()}"
         + (f" ({member.detail})" if member.detail else "")
+        + (f", {member.restart.words}" if member.restart is not None else "")
         for target, member in group.members.items()
     )

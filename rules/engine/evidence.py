@@ -13,7 +13,8 @@ from datetime import datetime, timedelta
 
 from bus.messages import Health
 from rules.core.desired import DesiredState, Evidence, PlannedAction
-from rules.core.group import Group, Member
+from rules.core.group import Group
+from rules.core.member import Member
 from rules.core.reader import ALWAYS, Reader
 from rules.core.reasons import Held
 from rules.core.values import replace

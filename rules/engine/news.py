@@ -11,7 +11,8 @@ from dataclasses import fields
 from operator import attrgetter
 from typing import Any
 
-from rules.core.group import Group, Member
+from rules.core.group import Group
+from rules.core.member import Member
 
 _DATED = frozenset({"members", "state", "position", "next_deadline", "later"})
 _rest = attrgetter(*(field.name for field in fields(Group) if field.name not in _DATED))

@@ -7,7 +7,8 @@ from datetime import datetime, timedelta
 from typing import TypeGuard
 
 from bus.messages import AcquireReply, Approve, Fact, Health, Notify, Observation, Outcome, Pause, Reject, Resume
-from rules.core.group import Group, Member, Signal
+from rules.core.group import Group
+from rules.core.member import Member, Signal
 from rules.core.reader import ALWAYS, Reader
 from rules.core.reasons import REFUSALS
 from rules.core.values import replace

@@ -11,7 +11,7 @@ from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
 
 from bus.messages import Health
-from rules.core.group import Member, Signal
+from rules.core.member import Member, Signal
 from rules.core.reader import Reader
 from rules.core.values import replace
 from rules.rulefile.model import Rule, UnknownAs

@@ -6,10 +6,12 @@ come, begin again; a source that reports having seen it all the time moves them 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 
 from bus.messages import Health
-from rules.core.group import Member, Signal, updated
+from rules.core.group import Group, updated
+from rules.core.member import Member, Signal, WindowRestart
 from rules.core.values import replace
 from rules.engine.signals import goes_on, is_bad, stretch, unhealthy
 from rules.rulefile.model import Rule
@@ -39,18 +41,20 @@ def is_broken(member: Member, last: Signal, new: Signal) -> bool:
     return new.since is not None and before is asked and not goes_on(last, new)
 
 
-def restarted(member: Member, rule: Rule, signal: Signal) -> Member:
-    """No look shows that the status lasted: what was measured of it begins again with this stretch of the signal."""
+def restarted(member: Member, rule: Rule, name: str, last: Signal, signal: Signal) -> Member:
+    """No look shows that the status lasted: what was measured of it begins again with this stretch of the signal, which
+    has this name and was `last` before."""
     same = is_bad(rule, signal.status) is is_bad(rule, member.status)
     waits = member.window is not None and member.window.waiting_since is not None
     if not same and not waits:
         return member
     healthy = not is_bad(rule, signal.status)
+    restart = WindowRestart(signal.begun, min(last.lasts_until, signal.begun), name)
     if member.settled is healthy:
         # It was settled like this before. An act that is still to come needs the whole length once more.
         end = signal.begun + window_length(rule, healthy=healthy)
-        return replace(member, since=signal.begun, settled_at=end, window=None, covered_until=None)
-    return replace(member, since=signal.begun, window=None, covered_until=None)
+        return replace(member, since=signal.begun, settled_at=end, window=None, covered_until=None, restart=restart)
+    return replace(member, since=signal.begun, window=None, covered_until=None, restart=restart)
 
 
 def extended(member: Member, rule: Rule, signal: Signal) -> Member:
@@ -66,11 +70,11 @@ def extended(member: Member, rule: Rule, signal: Signal) -> Member:
     return updated(member, window=updated(window, since=min(window.since, signal.begun)))
 
 
-def followed(member: Member, before: Member, rule: Rule, at: datetime) -> Member:
+def followed(member: Member, before: Member, rule: Rule, name: str, at: datetime) -> Member:
     """Follow until when the signals show, one after the other and without a gap, that the member is Unhealthy.
 
     In a gap it may have been well: what is measured, and an act that is still to come, begin again after it. Who saw it
-    bad all the time and is heard later moves the window back (`extended`).
+    bad all the time and is heard later moves the window back (`extended`). `name`: the signal that was heard at `at`.
     """
     saying = unhealthy(member, rule)
     if member.status is not Health.UNHEALTHY or not saying:
@@ -82,14 +86,28 @@ def followed(member: Member, before: Member, rule: Rule, at: datetime) -> Member
     covered = min(member.covered_until, at)
     if since <= covered:
         return updated(member, covered_until=max(covered, until))
-    window, due = member.window, member.settled_at
+    window, due, restart = member.window, member.settled_at, member.restart
     if window is not None and not window.healthy:
+        if since > window.since:
+            restart = WindowRestart(since, covered, name)
         window = updated(window, since=max(window.since, since))
     elif member.settled is False and due is not None:
         due = max(due, since + window_length(rule, healthy=False))
-    return updated(member, covered_until=until, window=window, settled_at=due)
+    return updated(member, covered_until=until, window=window, settled_at=due, restart=restart)
 
 
 def _waited(member: Member) -> bool:
     """True if the member is Unknown, and was shown to be Unhealthy up to the moment at which that began."""
     return member.status is Health.UNKNOWN and member.covered_until is not None and member.covered_until >= member.since
+
+
+def restarts(before: Group, after: Group) -> Mapping[str, WindowRestart]:
+    """Give the windows that have restarted from one state of a group to the next, by target."""
+    if before.members is after.members or after.rule.startswith("@"):
+        return {}
+    known = before.members
+    return {
+        target: member.restart
+        for target, member in after.members.items()
+        if member.restart is not None and (target not in known or known[target].restart != member.restart)
+    }

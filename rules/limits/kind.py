@@ -54,6 +54,7 @@ KIND: RuleKind[LimiterRule, LimiterState] = RuleKind(
     forbids=none,
     requested=unchanged,
     reschedules=no,
+    premises=nothing,
     tells=False,
     observe=observe,
     heard=unchanged,

@@ -7,7 +7,9 @@ from datetime import datetime
 from typing import Any
 
 from bus.messages import Action, Evict, Health, LookSeen, Place, Purge, TargetEvidence
-from rules.core.group import Member
+from rules.core.desired import Evidence
+from rules.core.member import Member
+from rules.core.values import replace
 from rules.engine.decide import Decision
 from rules.rulefile.targets import encode_segment
 
@@ -18,11 +20,18 @@ SMALL = 16
 
 
 def evidence(decision: Decision) -> tuple[TargetEvidence, ...]:
-    """Give what the actions of a decision rest on; empty where it has none."""
+    """Give what the actions of a decision rest on, first what they need; empty where it has none."""
     if not decision.actions or decision.seen is None:
         return ()
     seen, members = decision.seen, decision.group.members
     shared_group = seen.shared_group.members if seen.shared_group is not None else {}
+    known = {**shared_group, **members}
+    before = {**shared_group, **seen.before.members}
+    found = [
+        _needed(need, known[need.target], before.get(need.target))
+        for need in dict.fromkeys(decision.needs)
+        if need.target in known
+    ]
     wanted = {
         target: member
         for target, member in members.items()
@@ -30,8 +39,9 @@ def evidence(decision: Decision) -> tuple[TargetEvidence, ...]:
     }
     named = {f"cluster/{encode_segment(name)}" for action in decision.actions for name in _clusters(action)}
     wanted |= {target: shared_group[target] for target in sorted(named & shared_group.keys() - members.keys())}
-    before = {**shared_group, **seen.before.members}
-    return tuple(_of(target, member, before.get(target)) for target, member in [*wanted.items()][:TARGETS_MAX])
+    needed = {one.target for one in found}
+    found += [_of(target, member, before.get(target)) for target, member in wanted.items() if target not in needed]
+    return tuple(found[:TARGETS_MAX])
 
 
 def _clusters(action: Action) -> Iterator[str]:
@@ -43,6 +53,17 @@ def _clusters(action: Action) -> Iterator[str]:
             yield action.from_
         case _:
             return
+
+
+def _needed(need: Evidence, member: Member, before: Member | None) -> TargetEvidence:
+    """Evidence as an action needs it. Where some signals decide alone, only these are looked at."""
+    if need.names is not None:
+        signals = {name: signal for name, signal in member.signals.items() if name in need.names}
+        agree = all(signal.status is Health.HEALTHY for signal in signals.values())
+        member = replace(member, status=Health.HEALTHY if agree else member.status, signals=signals)
+    found = _of(need.target, member, before)
+    began = min(found.window_began, need.since)
+    return found.model_copy(update={"window_began": began, "window_ended": need.since if need.since > began else None})
 
 
 def _of(target: str, member: Member, before: Member | None) -> TargetEvidence:
@@ -66,7 +87,7 @@ def _looks(member: Member) -> Iterator[LookSeen]:
 
 def line(found: Mapping[str, Any]) -> str:
     """Give one target's evidence in a sentence."""
-    kind = "recovery" if found["status"] == Health.HEALTHY else "toleration"
+    kind = "window" if found["status"] == Health.HEALTHY else "toleration"
     began, ended = found["windowBegan"], found.get("windowEnded")
     window = f"{kind} {_time(began)} to {_time(ended)}" if ended else "no window"
     looks = "; ".join(_seen(look) for look in found["looks"]) or "no look is kept"

@@ -89,6 +89,9 @@ def _windows(members: Mapping[str, Any]) -> Iterator[str]:
             kind = "recovery" if window["healthy"] else "toleration"
             waits = f", waits since {_short(window['waiting_since'])}" if window.get("waiting_since") else ""
             line += f"; {kind} began {_short(window['since'])}{waits}"
+        if restart := member.get("restart"):
+            unseen = f"no look of {restart['signal']} since {_short(restart['unseen_since'])} shows that it lasted"
+            line += f"; restarted {_short(restart['at'])}, as {unseen}"
         yield line
 
 

@@ -75,7 +75,7 @@ def replay(record: DecisionRecord, routing: Routing, *, other_rules: bool = Fals
         before, shared_group = from_python(record.before), None
         if record.shared_group is not None:
             shared_group = from_python(record.shared_group)
-        facts = [_fact(body) for body in record.facts]
+        facts = [recorded_fact(body) for body in record.facts]
     except (Malformed, ValidationError, KeyError) as error:
         return Replayed(record, Match.UNREADABLE, why=str(error).splitlines()[0])
     decision = decide(
@@ -92,6 +92,7 @@ def _readers() -> Mapping[str, TypeAdapter[Any]]:
     return {kind.__name__: TypeAdapter(kind) for kind in get_args(Fact) if issubclass(kind, Message)}
 
 
-def _fact(body: Mapping[str, Any]) -> Fact:
+def recorded_fact(body: Mapping[str, Any]) -> Fact:
+    """Read a fact of a record. Raises ValidationError, KeyError."""
     fact: Fact = _readers()[body["fact"]].validate_python({k: v for k, v in body.items() if k != "fact"})
     return fact

@@ -5,12 +5,18 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from bus.messages import DecisionRecord, Health, Observation
-from reactor.audit.decisions import RuleWindow, hear, judge
+from bus.messages import DecisionRecord, Health, LookSeen, Observation, TargetEvidence
+from reactor.audit.decisions import judge
+from reactor.audit.stored_observations import hear
+from rules.core.premises import Premise
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 TARGET = "service/east/shop/web"
-WINDOWS = {("web", "east/shop/TrafficSplit/web"): RuleWindow(TARGET, timedelta(seconds=10))}
+LEFT = Premise(TARGET, healthy=False, toleration=timedelta(seconds=10))
+SEEN = TargetEvidence(
+    target=TARGET, status=Health.UNHEALTHY, window_began=START,
+    looks=(LookSeen(signal="probe", observed_at=START, since=START),),
+)  # fmt: skip
 
 
 def at(seconds: float) -> datetime:
@@ -26,14 +32,20 @@ def decided(seconds: float, generation: int, *, weight: int = 0, because: str = 
         "action": "SetWeights", "id": f"web/{generation}", "generation": generation, "because": because,
         "weights": {"web": weight},
     }  # fmt: skip
-    return DecisionRecord(rule="web", object="east/shop/TrafficSplit/web", decided_at=at(seconds), actions=(action,))
+    return DecisionRecord(
+        rule="web", object="east/shop/TrafficSplit/web", decided_at=at(seconds), actions=(action,), evidence=(SEEN,)
+    )
+
+
+def premises(record: DecisionRecord, number: int) -> tuple[tuple[Premise, ...], ...]:
+    return ((LEFT,),) if record.actions[number]["because"] == "PrimaryUnhealthy" else ()
 
 
 GOOD = [said(0, Health.HEALTHY), said(20, Health.UNHEALTHY), said(25, Health.UNHEALTHY)]
 
 
 def promises(records: list[DecisionRecord], observations: list[Observation]) -> list[str]:
-    return [breach.promise for breach in judge(records, hear(observations), WINDOWS).breaches]
+    return [breach.promise for breach in judge(records, hear(observations), premises).breaches]
 
 
 def test_a_good_audit_passes() -> None:
@@ -81,7 +93,7 @@ def test_unknown_and_a_second_opinion_end_no_window() -> None:
 
 
 def test_without_the_facts_nothing_is_claimed() -> None:
-    verdict = judge([decided(30, 1)], hear(GOOD[2:]), WINDOWS)
+    verdict = judge([decided(30, 1)], hear(GOOD[2:]), premises)
     assert verdict.breaches == []
     assert verdict.tested["undecided"] == 1
 

@@ -21,7 +21,8 @@ from bus.messages import Health, Observation
 from bus.port import Outgoing
 from reactor.demo.kube import EmulatedCluster, Emulator, LoggedWrite, write_kubeconfig
 from reactor.runtime.clock import Clock
-from rules.core.group import Group, Window
+from rules.core.group import Group
+from rules.core.member import Window
 from rules.summary import route_of
 from tests.e2e.service import Service
 from tests.e2e.waiting import until, until_told

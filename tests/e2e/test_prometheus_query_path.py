@@ -7,7 +7,7 @@ from asyncio import get_running_loop
 from pathlib import Path
 
 from bus.messages import Health
-from rules.core.group import Member
+from rules.core.member import Member
 from tests.e2e.conftest import MakeReactor
 from tests.e2e.exporter import exporting
 from tests.e2e.rulefiles import document, failover

@@ -25,7 +25,7 @@ PLAIN = {
 }  # fmt: skip
 """Decorators that register nothing."""
 READ_ELSEWHERE = """
-model_config ConnectionCls window_began window_ended generator_url
+model_config ConnectionCls generator_url
 """
 """Fields that pydantic and urllib3 read, and those of records and journaled posts that people read."""
 FOR_TESTS = """

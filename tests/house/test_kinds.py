@@ -24,8 +24,9 @@ from bus.messages import Action, ActionMessage, Carrier, Mode, Notify
 from reactor.sources import catalog as sources
 from rules import catalog
 from rules.catalog import FILE_KINDS, KINDS, MODELS
-from rules.core.group import Group, Member
+from rules.core.group import Group
 from rules.core.kind import RuleKind
+from rules.core.member import Member
 from rules.core.reasons import SENTENCES, Because, Held
 from rules.kinds.quorum.model import QuorumRule
 from rules.limits.limiter import LimiterRule

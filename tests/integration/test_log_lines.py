@@ -13,6 +13,7 @@ import pytest
 
 from reactor.runtime import telemetry
 from reactor.runtime.lines import Causes, Lines
+from reactor.runtime.shortages import descriptors_missing
 from tests import disk
 
 LINES, LINE_BYTES, WAITING_BYTES = 8_000, 200, 1 << 20
@@ -107,3 +108,24 @@ def test_a_thousand_failures_for_want_of_descriptors_are_one_line_in_ten_seconds
 def test_other_failures_are_told_in_full() -> None:
     record = failed(OSError(errno.ECONNREFUSED, "refused"))
     assert Causes().instead_of(record) is record
+
+
+def test_what_names_a_lack_of_descriptors_only_in_its_text_is_that_line_too() -> None:
+    causes = Causes()
+    record = logging.LogRecord("watch", logging.WARNING, __file__, 1, "cannot watch, trying again", None, None)
+    record.reason = "east: GET /version got no answer: Cannot connect to host [Too many open files]"
+    told = causes.instead_of(record)
+    assert told is not None
+    assert told.getMessage().startswith("this process has no file descriptors left")
+    other = logging.LogRecord("bus", logging.ERROR, __file__, 1, "the bus: too many open files", None, None)
+    assert causes.instead_of(other) is other  # a server's own, in the words of Go
+
+
+def test_a_lack_of_descriptors_is_found_behind_what_a_client_raises() -> None:
+    outer = ExceptionGroup("all addresses", [ValueError("first"), OSError(errno.EMFILE, "Too many open files")])
+    failed = ConnectionError("cannot connect")
+    failed.__cause__ = outer
+    found = descriptors_missing(failed)
+    assert found is not None
+    assert found.errno == errno.EMFILE
+    assert descriptors_missing(ConnectionRefusedError(errno.ECONNREFUSED, "refused")) is None

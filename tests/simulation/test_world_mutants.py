@@ -14,7 +14,7 @@ import pytest
 
 from bus.messages import Health, Mode
 from rules.core.desired import PlannedAction
-from rules.core.group import Signal
+from rules.core.member import Signal
 from rules.core.reasons import Because
 from rules.engine import deadlines, debounce, decide, guard, observe, signals, unbroken
 from rules.engine import outbox as owe

@@ -9,7 +9,8 @@ only after `failureSeconds` of bad ones, and until then nothing is said.
 
 Unhealthy is a server that nothing can reach as well as one that says it is not ready: for Karmada, whose rules these
 are, both are Ready=False, and the taint is not-ready. Unknown is said where the fault is ours: credentials that are
-refused or cannot be read prove that a server answers, and nothing about the cluster.
+refused or cannot be read prove that a server answers, and nothing about the cluster; without a file descriptor it was
+not asked at all.
 
 What the settings say of the cluster (labels, region, zone, provider) is told as its inventory along with it. How many
 replicas it has room for is not: that needs each workload's requests, and is left unknown.
@@ -18,6 +19,7 @@ replicas it has room for is not: that needs each workload's requests, and is lef
 from __future__ import annotations
 
 import asyncio
+import errno
 from datetime import timedelta
 from typing import NamedTuple
 
@@ -26,6 +28,7 @@ from reactor.clients.changes import ReadInterval
 from reactor.clients.kubernetes_port import ApiUnavailable
 from reactor.clients.watching import WatchApi
 from reactor.runtime.errors import SettingsError, Terminal
+from reactor.runtime.shortages import SHORTAGES, descriptors_missing
 from reactor.sources.publisher import HealthPublisher
 from reactor.sources.republisher import Republisher
 from reactor.sources.source_context import SourceContext
@@ -154,6 +157,8 @@ async def _tried(api: WatchApi, number: int) -> ProbeResult:
         if readyz == NOT_FOUND:
             healthz = await api.status("/healthz", seconds=seconds)
     except ApiUnavailable as error:
+        if (lacking := descriptors_missing(error)) is not None:
+            return ProbeResult(Health.UNKNOWN, SHORTAGES[lacking.errno or errno.EMFILE])
         return ProbeResult(Health.UNHEALTHY, f"ClusterNotReachable: {error}")
     except Terminal as error:
         return ProbeResult(Health.UNKNOWN, str(error))

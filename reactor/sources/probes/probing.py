@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import logging
 from collections.abc import Awaitable, Callable
 from typing import NamedTuple
@@ -10,6 +11,7 @@ from typing import NamedTuple
 from bus.messages import Health
 from reactor.clients.changes import ReadInterval
 from reactor.runtime.errors import SettingsError
+from reactor.runtime.shortages import SHORTAGES, descriptors_missing
 from reactor.sources.probes.threshold import ThresholdCounter
 from reactor.sources.publisher import HealthPublisher
 from reactor.sources.source_context import SourceContext
@@ -42,7 +44,7 @@ async def probe(source: Probe, world: SourceContext, attempt: ProbeAttempt) -> N
         if world.clock.standstill.ended_at > began:
             return  # a try that we interrupted ourselves says nothing about the target
         if succeeded is None and not extra:
-            # Our own mistake says nothing about the target: it is Unknown, and the streak starts again.
+            # Our own mistake or lack says nothing about the target: it is Unknown, and the streak starts again.
             streak.lose()
             await publisher.say(target, Health.UNKNOWN, detail=detail, look=look)
         if succeeded is None:
@@ -81,10 +83,14 @@ async def _tried(source: Probe, publisher: HealthPublisher, attempt: ProbeAttemp
     try:
         async with asyncio.timeout(source.timeout_seconds):
             return _Tried(True, await attempt())
-    except TryFailed as error:
+    except (TryFailed, TimeoutError) as error:
+        if (lacking := descriptors_missing(error)) is not None:
+            publisher.complain("NoDescriptors")
+            log.warning("no try was made", exc_info=lacking, extra={"source": source.name})
+            return _Tried(None, SHORTAGES[lacking.errno or errno.EMFILE])
+        if isinstance(error, TimeoutError):
+            return _Tried(False, f"no answer within {source.timeout_seconds:g} s", answered=False)
         return _Tried(False, str(error))
-    except TimeoutError:
-        return _Tried(False, f"no answer within {source.timeout_seconds:g} s", answered=False)
     except Exception as error:  # a mistake of ours says nothing of the target: Unknown, counted and logged
         publisher.complain(type(error).__name__)
         log.exception("a probe broke", extra={"source": source.name})

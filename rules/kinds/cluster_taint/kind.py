@@ -30,6 +30,7 @@ from rules.core.values import replace
 from rules.kinds.cluster_taint import checks
 from rules.kinds.cluster_taint.model import ClusterTaint
 from rules.kinds.cluster_taint.state import TaintGroup, TaintState
+from rules.kinds.cluster_taint.taint_premises import premises
 from rules.rulefile.feeds import FeedNeed, KarmadaPlane, karmada_inventory
 from rules.rulefile.file_kind import FileKind, as_written, needed, tolerated
 from rules.rulefile.model import UnknownAs
@@ -197,6 +198,7 @@ KIND: RuleKind[ClusterTaint, TaintState] = RuleKind(
     forbids=none,
     requested=requested,
     reschedules=no,
+    premises=premises,
     tells=False,
     observe=unchanged,
     heard=unchanged,

@@ -108,6 +108,7 @@ KIND: RuleKind[Notification, NotificationState] = RuleKind(
     forbids=none,
     requested=requested,
     reschedules=no,
+    premises=nothing,
     tells=True,
     observe=unchanged,
     heard=unchanged,

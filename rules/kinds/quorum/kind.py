@@ -9,7 +9,7 @@ from functools import lru_cache
 from bus.messages import Fact, Health, Observation
 from rules.core.desired import DesiredState
 from rules.core.expiry import forget, next_end
-from rules.core.group import Member, with_state
+from rules.core.group import with_state
 from rules.core.interests import Interest, observed
 from rules.core.kind import (
     RuleKind,
@@ -24,6 +24,7 @@ from rules.core.kind import (
     whole_state,
     yes,
 )
+from rules.core.member import Member
 from rules.core.values import replace
 from rules.kinds.quorum.model import QUORUM, QuorumRule
 from rules.kinds.quorum.state import Judgement, QuorumGroup, QuorumState
@@ -244,6 +245,7 @@ KIND: RuleKind[QuorumRule, QuorumState] = RuleKind(
     forbids=none,
     requested=unchanged,
     reschedules=no,
+    premises=nothing,
     tells=False,
     observe=unchanged,
     heard=unchanged,

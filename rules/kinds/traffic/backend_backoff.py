@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 
 from bus.messages import Health, RouteRef
-from rules.core.group import Member, with_state
+from rules.core.group import with_state
+from rules.core.member import Member
 from rules.core.values import replace
 from rules.kinds.traffic.failback_policy import FailbackMode
 from rules.kinds.traffic.model import TrafficFailover

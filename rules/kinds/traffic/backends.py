@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from bus.messages import Health, RouteRef, SetWeights
-from rules.core.group import Member
+from rules.core.member import Member
 from rules.kinds.traffic import backend_backoff as traffic_backoff
 from rules.kinds.traffic.backend_backoff import service_target as service_target
 from rules.kinds.traffic.backend_backoff import weights_of

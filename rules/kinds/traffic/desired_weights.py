@@ -12,7 +12,8 @@ from datetime import datetime
 
 from bus.messages import Health, RouteRef, SetWeights
 from rules.core.desired import PlannedAction
-from rules.core.group import LONG_AGO, updated
+from rules.core.group import updated
+from rules.core.member import LONG_AGO
 from rules.core.reasons import Because, Held
 from rules.core.timers import first_of
 from rules.core.values import replace

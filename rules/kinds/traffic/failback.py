@@ -12,7 +12,8 @@ from datetime import datetime, timedelta
 
 from bus.messages import Health, Mode
 from rules.core.desired import Evidence
-from rules.core.group import Member, Signal, updated, with_state
+from rules.core.group import updated, with_state
+from rules.core.member import Member, Signal
 from rules.core.reasons import Held
 from rules.core.values import replace
 from rules.kinds.traffic import backend_backoff as traffic_backoff

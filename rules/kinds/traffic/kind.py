@@ -27,6 +27,7 @@ from rules.kinds.traffic.route_conflicts import routes
 from rules.kinds.traffic.route_fleet import of_object
 from rules.kinds.traffic.route_state import route_ref
 from rules.kinds.traffic.state import TrafficGroup, TrafficState, without_dates
+from rules.kinds.traffic.weights_premises import premises
 from rules.rulefile.file_kind import FileKind, needed, tolerated
 from rules.rulefile.readings import Readings
 
@@ -195,6 +196,7 @@ KIND: RuleKind[TrafficFailover, TrafficState] = RuleKind(
     forbids=requested_weights.forbids,
     requested=requested_weights.requested,
     reschedules=requested_weights.reschedules,
+    premises=premises,
     tells=False,
     observe=observe,
     heard=heard,

@@ -12,7 +12,8 @@ from datetime import datetime
 
 from bus.messages import Health, RouteRef, SetWeights
 from rules.core.desired import Evidence
-from rules.core.group import Member, with_state
+from rules.core.group import with_state
+from rules.core.member import Member
 from rules.core.reasons import Because
 from rules.core.values import replace
 from rules.kinds.traffic import failback as traffic_failback

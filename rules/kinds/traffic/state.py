@@ -8,7 +8,8 @@ from datetime import datetime
 from typing import TypeAlias
 
 from bus.messages import Health
-from rules.core.group import LONG_AGO, Group
+from rules.core.group import Group
+from rules.core.member import LONG_AGO
 from rules.core.values import replace
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from bus.messages import Health
-from rules.core.group import Member, Signal
+from rules.core.member import Member, Signal
 from rules.core.values import replace
 from rules.kinds.traffic import failback as traffic_failback
 from rules.kinds.traffic.apportion import apportion

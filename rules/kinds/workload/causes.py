@@ -10,7 +10,8 @@ from functools import lru_cache, partial
 from pydantic import ValidationError
 
 from bus.messages import Evict, Health, Mode, Place
-from rules.core.group import Member, updated
+from rules.core.group import updated
+from rules.core.member import Member
 from rules.core.reasons import Because
 from rules.core.timers import NO_TIME, advanced, runs
 from rules.core.values import replace

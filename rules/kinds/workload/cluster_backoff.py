@@ -8,7 +8,8 @@ from __future__ import annotations
 from datetime import datetime
 
 from bus.messages import Health
-from rules.core.group import Member, updated
+from rules.core.group import updated
+from rules.core.member import Member
 from rules.core.values import replace
 from rules.kinds.workload.model import WorkloadFailover
 from rules.kinds.workload.state import ClusterState

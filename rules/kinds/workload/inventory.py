@@ -13,7 +13,8 @@ from datetime import datetime
 
 from bus.messages import Cluster, ClusterTaints, Fact, Health, Taint
 from rules.core.desired import DesiredState
-from rules.core.group import Member, updated
+from rules.core.group import updated
+from rules.core.member import Member
 from rules.core.timers import NO_TIME, Stopwatch, advanced, runs
 from rules.core.values import replace, without
 from rules.kinds.workload import cluster_backoff as workload_backoff

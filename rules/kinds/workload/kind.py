@@ -42,6 +42,7 @@ from rules.kinds.workload.inventory import CLUSTER_INVENTORY as CLUSTER_INVENTOR
 from rules.kinds.workload.model import ResourceSelector, WorkloadFailover
 from rules.kinds.workload.state import WorkloadGroup, WorkloadState, without_dates
 from rules.kinds.workload.workload_conflicts import workloads
+from rules.kinds.workload.workload_premises import premises
 from rules.rulefile.feeds import karmada_inventory
 from rules.rulefile.file_kind import FileKind, as_written, needed
 
@@ -242,6 +243,7 @@ KIND: RuleKind[WorkloadFailover, WorkloadState] = RuleKind(
     forbids=none,
     requested=unchanged,
     reschedules=no,
+    premises=premises,
     tells=False,
     observe=observe,
     heard=heard,

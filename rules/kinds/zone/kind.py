@@ -43,6 +43,7 @@ from rules.kinds.zone.return_hints import witnesses
 from rules.kinds.zone.seen_zones import with_inventory
 from rules.kinds.zone.state import ZoneGroup, ZoneState, without_dates
 from rules.kinds.zone.zone_needs import consumers, lists, needs
+from rules.kinds.zone.zone_premises import premises
 from rules.rulefile.file_kind import FileKind, as_written, tolerated
 from rules.rulefile.targets import matches
 
@@ -246,6 +247,7 @@ KIND: RuleKind[ZoneIsolation, ZoneState] = RuleKind(
     forbids=none,
     requested=unchanged,
     reschedules=no,
+    premises=premises,
     tells=False,
     observe=observe,
     heard=heard,

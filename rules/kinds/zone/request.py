@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from bus.messages import Health
-from rules.core.group import Member
+from rules.core.member import Member
 from rules.core.timers import runs
 from rules.kinds.zone.admission import SOURCES_MIN
 from rules.kinds.zone.model import ZoneIsolation

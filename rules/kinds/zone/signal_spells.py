@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from datetime import datetime
 
 from bus.messages import Health
-from rules.core.group import Member
+from rules.core.member import Member
 from rules.core.timers import NO_TIME, Stopwatch, advanced, runs
 from rules.core.values import replace
 from rules.kinds.zone.model import ZoneIsolation

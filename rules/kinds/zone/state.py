@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal, TypeAlias
 
-from rules.core.group import LONG_AGO, Group
+from rules.core.group import Group
+from rules.core.member import LONG_AGO
 from rules.core.timers import Stopwatch
 from rules.core.values import replace
 

@@ -9,7 +9,8 @@ from datetime import datetime
 
 from bus.messages import Action, Fact, Health, Hold, Notify, SetWeights
 from rules.catalog import kind_of
-from rules.core.group import Group, Member
+from rules.core.group import Group
+from rules.core.member import Member
 from rules.engine.decide import Decision
 from rules.engine.groups import GroupStore
 from rules.engine.routing import Routing

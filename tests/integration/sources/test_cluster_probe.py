@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import resource
 import time
 from typing import Any
 
@@ -43,6 +44,22 @@ async def test_a_server_that_fails_is_unhealthy_until_it_has_recovered(
         outage.remove()
         await heard.status(EAST, Health.HEALTHY)
     assert heard.statuses(EAST) == [Health.HEALTHY, Health.UNHEALTHY, Health.HEALTHY]
+
+
+async def test_a_process_without_descriptors_knows_nothing_of_a_server(
+    world: SourceContext, heard: Heard, east: EmulatedCluster, running: Running
+) -> None:
+    async with running(cluster_probe.run(source(), world)):
+        await heard.status(EAST, Health.HEALTHY)
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        east.faults.add(Fault(Reset()))  # what is open ends
+        resource.setrlimit(resource.RLIMIT_NOFILE, (3, hard))
+        try:
+            said = await heard.status(EAST, Health.UNKNOWN)
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert said.detail.startswith("this process has no file descriptors left")
+    assert Health.UNHEALTHY not in heard.statuses(EAST)
 
 
 async def test_a_failed_try_is_no_failed_reading(

@@ -11,7 +11,8 @@ from typing import Any, Protocol
 from bus import subjects
 from bus.port import Outgoing
 from bus.testing.memory import MemoryBus
-from bus.topology import ACTIONS, EXECUTORS, FACTS, GROUPS, STREAMS
+from bus.testing.memory_parts import Log
+from bus.topology import ACTIONS, EXECUTORS, FACTS, GROUPS, STREAMS, Stream
 from rules.engine.group_codec import load_group
 from tests.simulation.fleet.clock import seconds
 
@@ -87,6 +88,10 @@ class Server(MemoryBus):
         if before != (self._logs[FACTS.name].sequence, self._logs[ACTIONS.name].sequence):
             self._note(message)
         return sequence
+
+    def log(self, stream: Stream) -> Log:
+        """All that a stream holds."""
+        return self._logs[stream.name]
 
     def set_down(self, *, down: bool) -> None:
         """Go away, or come back and tell all waiting readers."""

@@ -18,7 +18,8 @@ from reactor.demo.story import Story
 from reactor.demo.tally import RequestCount, TrafficSecond
 from reactor.demo.watcher import Watcher
 from reactor.runtime.clock import Clock
-from rules.core.group import Group, Holding, Member, Window, with_state
+from rules.core.group import Group, Holding, with_state
+from rules.core.member import Member, Window
 from rules.kinds.traffic.state import RouteState, TrafficState
 
 TARGET = scene.target(scene.PRIMARY)

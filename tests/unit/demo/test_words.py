@@ -10,7 +10,7 @@ from bus.messages import Health
 from reactor.demo import sentences
 from reactor.demo.ground_truth import RouteWrite
 from reactor.demo.tally import RequestCount, TrafficSecond
-from rules.core.group import Member, Signal, Window
+from rules.core.member import Member, Signal, Window
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 

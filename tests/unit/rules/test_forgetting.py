@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from bus.messages import Cluster, Health, Observation
 from rules.catalog import new_group
-from rules.core.group import Group, Member, Signal
+from rules.core.group import Group
+from rules.core.member import Member, Signal
 from rules.engine.deadlines import deadline
 from rules.engine.debounce import advance, heard
 from rules.engine.decide import decide

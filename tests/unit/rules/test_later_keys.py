@@ -21,8 +21,9 @@ from bus.envelope import decode
 from bus.errors import Malformed
 from bus.messages import AcquireRequest, Health, Pause, Taint
 from rules.catalog import KINDS
-from rules.core.group import Group, Member, OutboxEntry, Paused, StoredAction
+from rules.core.group import Group, OutboxEntry, Paused, StoredAction
 from rules.core.later_keys import later_keys, shape_of, with_later
+from rules.core.member import Member
 from rules.core.values import replace
 from rules.engine.group_codec import dump_group, from_python, load_group, to_python, unpacked, without_gone
 from rules.engine.pauses import commanded, paused_by

@@ -8,8 +8,9 @@ import pytest
 
 from bus.messages import Backend, Cluster, Fact, Health, Route, Workload, WorkloadCopy, ZoneInventory, Zones
 from rules import loader
-from rules.core.group import Group, Holding, Member, NoState, Signal, Window
+from rules.core.group import Group, Holding, NoState
 from rules.core.kind import whole_state
+from rules.core.member import Member, Signal, Window
 from rules.core.values import replace
 from rules.engine.groups import GroupStore
 from rules.engine.news import is_news

@@ -32,6 +32,7 @@ def test_what_was_stored_is_read_and_nothing_of_it_is_unknown(body: bytes) -> No
 
 SINCE_0_1_0 = {
     "wanted_until",
+    "restart",
     "also_paused",
     "pattern",
     "resumed",

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from bus.messages import Health
-from rules.core.group import Member, Signal, keep
+from rules.core.member import Member, Signal, keep
 from rules.core.values import replace
 
 NOW = datetime(2026, 11, 26, tzinfo=UTC)

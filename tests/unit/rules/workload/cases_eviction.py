@@ -8,7 +8,8 @@ from typing import Any
 
 from bus.messages import Evict, Health, Taint, WorkloadRef
 from rules.core.errors import InvalidFiles
-from rules.core.group import Group, Member, Signal
+from rules.core.group import Group
+from rules.core.member import Member, Signal
 from rules.core.reasons import Because
 from rules.core.timers import Stopwatch, runs
 from rules.kinds.workload import causes as workload_causes

@@ -1,0 +1,91 @@
+"""Acts that rest on no health are no finding, whatever their targets are: commands, taints, overflow, ways back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from bus.messages import ClusterTaints, DecisionRecord, Health, IsolateZone, Taint
+from rules.rehearsal.simulation import at
+from tests.unit.audit.recording import acting, found, records
+from tests.unit.audit.stories import (
+    LISTED,
+    ROUTE,
+    ROUTE_STORY,
+    WORKLOAD_STORY,
+    ZONE_LISTED,
+    ZONE_STORY,
+    ZONES_RULES,
+    copy_look,
+    look,
+    workload_rules,
+)
+from tests.unit.rules.builders import backends, failover, healthy, route, rule_set, seen
+
+
+def bare(record: DecisionRecord) -> DecisionRecord:
+    """The record as if no source had looked at anything."""
+    return record.model_copy(update={"evidence": ()})
+
+
+def contrary(record: DecisionRecord) -> DecisionRecord:
+    """The record as if every target were the other way round."""
+    turned = {Health.HEALTHY: Health.UNHEALTHY, Health.UNHEALTHY: Health.HEALTHY, Health.UNKNOWN: Health.HEALTHY}
+    evidence = [one.model_copy(update={"status": turned[one.status]}) for one in record.evidence]
+    return record.model_copy(update={"evidence": tuple(evidence)})
+
+
+def test_a_persons_isolation_of_a_zone() -> None:
+    asked = (105.0, IsolateZone(rule="zones", zone="a", by="ann", reason="INC-7", force=True, observed_at=at(105)))
+    kept = records(ZONES_RULES, *ZONE_LISTED, asked)
+    record = acting(kept, "ZoneStep")
+    assert record.actions[0]["because"] == "Commanded"
+    assert found(ZONES_RULES, *map(bare, kept)) == []
+
+
+def test_the_further_steps_of_an_isolation() -> None:
+    kept = records(ZONES_RULES, *ZONE_STORY)
+    later = [one for one in kept for action in one.actions if action["action"] == "ZoneStep"][1:5]
+    assert [one.actions[0]["because"] for one in later] == ["ZoneUnhealthy"] * 4
+    assert found(ZONES_RULES, *map(bare, later)) == []
+
+
+def test_a_workload_that_leaves_a_cluster_for_its_taint() -> None:
+    taints = (Taint(key="reactor/brownout", effect="NoExecute"),)
+    tainted = (10.0, ClusterTaints(cluster="m2", rule="brown", taints=taints, observed_at=at(10)))
+    brown = {
+        "name": "brown", "kind": "ClusterTaint", "mode": "Enforce", "match": "cluster/*", "signals": ["brownout"],
+        "taints": [{"key": "reactor/brownout", "effect": "NoExecute"}],
+    }  # fmt: skip
+    rules = rule_set(workload_rules().rules[0].model_dump(mode="json", by_alias=True, exclude_unset=True), brown)
+    kept = records(rules, *LISTED, tainted, look("m3", "Healthy", 120, 0), look("m2", "Healthy", 120, 0))
+    evicted = acting(kept, "Evict")
+    assert evicted.actions[0]["detail"].startswith("ClusterTainted")
+    assert found(rules, *kept) == found(rules, bare(evicted)) == []
+
+
+def test_a_copy_that_stays_after_all() -> None:
+    back = [look("m2", "Healthy", 130, 130), look("m2", "Healthy", 500, 130)]
+    story = [one for one in WORKLOAD_STORY if one != copy_look("m3", "Healthy", 115, 115)]
+    rules = workload_rules(recoverySeconds=5)
+    kept = records(rules, *story[:-1], *back)
+    record = acting(kept, "CancelEviction")
+    assert found(rules, bare(record)) == found(rules, contrary(record)) == []
+
+
+def test_weights_that_another_writer_has_changed_while_failed_over() -> None:
+    story = [*ROUTE_STORY[:6], route({"a": 1, "b": 0}, at=40)]
+    kept = records(ROUTE, *story)
+    record = acting(kept, "SetWeights", because="Drift")
+    assert found(ROUTE, bare(record)) == found(ROUTE, contrary(record)) == []
+
+
+@pytest.mark.parametrize("change", [bare, contrary])
+def test_overflow(change: Any) -> None:
+    rules = rule_set(failover(overflow={}, tolerationSeconds=10, backends=backends("a", "b")))
+    half = [seen("a", "Healthy", at=at_, healthy_percent=40) for at_ in (5, 16, 30)]
+    kept = records(rules, route({"a": 1, "b": 0}), healthy("a", at=0), healthy("b", at=0, healthy_percent=100), *half)
+    record = acting(kept, "SetWeights")
+    assert record.actions[0]["because"] == "PrimaryUnhealthy"
+    assert found(rules, record) == found(rules, change(record)) == []
