@@ -125,8 +125,10 @@ async def test_why_a_query_has_never_worked_is_logged_once_and_that_it_works_aga
         results.refused = ""
         await heard.status(of("cart"), U)
     logged = [f"{record.levelname} {getattr(record, 'reason', '')}" for record in caplog.records]
-    assert logged[:2] == ["WARNING prometheus.main: HTTP 401: <x>", "WARNING prometheus.main: HTTP 400"]
-    assert [record.getMessage() for record in caplog.records][2:] == ["a query works again"]
+    # On a busy machine an answer may be late besides, which is a reason of its own.
+    refused = [line for line in logged if "HTTP" in line]
+    assert refused == ["WARNING prometheus.main: HTTP 401: <x>", "WARNING prometheus.main: HTTP 400"]
+    assert [record.getMessage() for record in caplog.records if record.levelname == "INFO"] == ["a query works again"]
 
 
 async def test_samples_are_compared_with_the_bounds(
