@@ -47,8 +47,7 @@ class DecisionPublisher:
     ) -> None:
         """Store, publish and record these decisions, of which some may ask for nothing. `position`: of the last fact
         that was read. Raises OwnershipLost, Refused, Unavailable."""
-        for decision in decisions:
-            report_restarts(decision)
+        report_restarts(decisions)
         loud = [decision for decision in decisions if decision.actions or decision.held or decision.emits]
         if not loud:
             return

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -20,6 +20,8 @@ from rules.rehearsal.decision_replay import recorded
 
 log = logging.getLogger(__name__)
 SOURCE = "/reactor/decider"
+RESTARTS_MAX = 10
+"""Windows that restarted together and have a line of the log each; more have one line in all."""
 
 
 Trace = Callable[[Group], str | None]
@@ -81,12 +83,14 @@ def _what(action: Action) -> object:
     return next((value for key in ("weights", "message", "step") if (value := getattr(action, key, None))), "")
 
 
-def report_restarts(decision: Decision) -> None:
-    """Tell the log which windows have restarted, and why."""
-    group = decision.group
-    for target, restart in decision.restarts.items():
+def report_restarts(decisions: Iterable[Decision]) -> None:
+    """Tell the log which windows have restarted, and why: after a gap in which nothing looked it may be thousands."""
+    restarted = [(one.group, *restart) for one in decisions for restart in one.restarts.items()]
+    for group, target, restart in restarted[:RESTARTS_MAX]:
         extra = {"rule": group.rule, "object": group.object, "target": target, "at": iso(restart.at)}
         log.info(restart.words, extra=extra)
+    if len(restarted) > RESTARTS_MAX:
+        log.info("%d more windows restarted: `reactor status` shows each", len(restarted) - RESTARTS_MAX)
 
 
 def report(decision: Decision) -> None:

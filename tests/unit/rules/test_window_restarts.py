@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from reactor.decide.encoder import report_restarts
+from reactor.decide.encoder import RESTARTS_MAX, report_restarts
 from rules.core.group import Group
 from rules.core.member import Member, WindowRestart
 from rules.engine.decide import Decision, decide
@@ -99,7 +99,7 @@ def test_the_log_says_it_once(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
     story = [*STANDS, *BAD, RESTARTED, look("b", "Healthy", 13, 0)]
     for number in range(1, len(story) + 1):
-        report_restarts(after(*story[:number]))
+        report_restarts([after(*story[:number])])
     [line] = caplog.records
     assert line.getMessage() == WORDS
     assert getattr(line, "target", "") == A
@@ -110,9 +110,16 @@ def test_the_log_says_it_of_what_is_read_to_catch_up(caplog: pytest.LogCaptureFi
     caplog.set_level(logging.INFO)
     group = after(*STANDS, *BAD).group
     caught_up = decide(RULE, group, [RESTARTED[1]], at(12), known=False)
-    report_restarts(caught_up)
-    report_restarts(decide(RULE, caught_up.group, [], at(12)))
+    report_restarts([caught_up])
+    report_restarts([decide(RULE, caught_up.group, [], at(12))])
     assert [one.getMessage() for one in caplog.records] == [WORDS]
+
+
+def test_of_many_windows_that_restart_together_a_few_have_a_line_each(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    report_restarts([after(*STANDS, *BAD, RESTARTED)] * (RESTARTS_MAX + 90))
+    lines = [one.getMessage() for one in caplog.records]
+    assert lines == [WORDS] * RESTARTS_MAX + ["90 more windows restarted: `reactor status` shows each"]
 
 
 def test_what_reports_no_begin_is_taken_to_have_lasted() -> None:
