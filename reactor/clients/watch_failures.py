@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import random
 
 from reactor.clients.hanging import Hung
 from reactor.clients.kubernetes_port import NotFound
@@ -13,6 +14,7 @@ from reactor.runtime.retry_backoff import RetryBackoff
 
 GOOD_SECONDS = 30.0  # a failure after so long a good time is a new trouble, and the backoff starts small again
 AWAY_SECONDS = 2.0  # what happens on a server that is back has to be seen soon
+AWAY_SECONDS_LEAST = 0.5  # always the same wait misses a server that is there and away in turn, each for as long
 REFUSED_SECONDS = 4.0  # so has what happens where rights are given back, or a proxy answers for the server no more,
 # and where it has asked to wait for longer
 FAILURES_BEFORE_RELIST = 2  # the list may work where the watch does not: then this is slow polling
@@ -49,7 +51,8 @@ class WatchFailures:
             raise NotServed(str(error)) from error
         after = error.after if isinstance(error, Retryable) else None
         wait = self._backoff.failed(asked_seconds=after)
-        most = AWAY_SECONDS if isinstance(error, Retryable) and after is None else REFUSED_SECONDS
+        is_away = isinstance(error, Retryable) and after is None
+        most = random.uniform(AWAY_SECONDS_LEAST, AWAY_SECONDS) if is_away else REFUSED_SECONDS  # noqa: S311 - spreads calls, guards no secret
         wait = min(wait, most)
         reason = type(error).__name__
         telemetry.watch_restarts.labels(self._cluster, reason).inc()

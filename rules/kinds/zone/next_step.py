@@ -128,6 +128,9 @@ def _while_bad(rule: ZoneIsolation, group: ZoneGroup, isolation: Isolation, desi
 
 
 def _forward(rule: ZoneIsolation, group: ZoneGroup, isolation: Isolation, now: datetime) -> DesiredState:
+    # An executor may ask before anything was decided for a zone that is proven healthy by now.
+    if zone_progress.returns_by_itself(rule, group, isolation, now):
+        return DesiredState()
     # One that was called back on its way, as by a pause, is asked for again.
     if isolation.asked_at is None or not any(entry.wanted for entry in group.outbox):
         request = zone_progress.request_of(rule, group, isolation, now)

@@ -199,9 +199,7 @@ def _returned(rule: ZoneIsolation, group: ZoneGroup, state: ZoneState, now: date
         return apply(rule, state, IsolationEvent.CALLED_OFF, now)
     if place == BACK_RUNNING and _is_bad_again(rule, group, isolation):
         return apply(rule, state, IsolationEvent.CALLED_OFF, now)
-    mine = not isolation.by and not isolation.practice and rule.failback.automatic
-    mine = mine and (rule.failback.signals is None or isolation.witnessed)
-    if place in (ISOLATED, PENDING, RUNNING) and mine and recovery_of(rule, group, isolation, now).proven:
+    if place in (ISOLATED, PENDING, RUNNING) and returns_by_itself(rule, group, isolation, now):
         event = IsolationEvent.PROVEN_WELL if place == RUNNING else IsolationEvent.REMOVED
         return apply(rule, state, event, now)
     if place == BACK_PENDING and extent(rule, isolation) is Extent.NOTHING:
@@ -209,6 +207,13 @@ def _returned(rule: ZoneIsolation, group: ZoneGroup, state: ZoneState, now: date
             rule, state, IsolationEvent.GUARDS_PASS, now
         )  # nothing was left behind, so there is nothing to wait for
     return state
+
+
+def returns_by_itself(rule: ZoneIsolation, group: ZoneGroup, isolation: Isolation, now: datetime) -> bool:
+    """True if the rule may bring the zone back, and it is proven healthy."""
+    mine = not isolation.by and not isolation.practice and rule.failback.automatic
+    mine = mine and (rule.failback.signals is None or isolation.witnessed)
+    return mine and recovery_of(rule, group, isolation, now).proven
 
 
 def _is_well(rule: ZoneIsolation, group: ZoneGroup, isolation: Isolation) -> bool:

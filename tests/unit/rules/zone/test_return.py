@@ -331,6 +331,15 @@ def test_a_zone_that_is_proven_healthy_before_all_steps_are_done_comes_back_with
     assert [(step.step, step.undo) for second, step in played.asked if second > 130] == [("ShiftTraffic", True)]
 
 
+def test_a_step_is_not_wanted_once_the_zone_is_proven_healthy_though_nothing_was_decided_since() -> None:
+    """A bus that was away: the executor's question comes before the timer of the decider."""
+    played = Played(answered=2)
+    played.until(110)
+    played.take(111, *(fact for _, fact in healthy("a", at=111)))
+    assert wanted(played, 130, 3) is True
+    assert wanted(played, 132, 3) is False
+
+
 def test_what_a_person_isolates_is_finished_however_well_the_zone_is() -> None:
     played = Played(answered=2)
     played.take(110, *(fact for _, fact in isolate("a", at=110)))
