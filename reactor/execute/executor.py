@@ -23,7 +23,7 @@ from bus.messages import Action, Notify, Outcome, SetWeights, ZoneStep, iso
 from bus.port import Bus, Delivery, KeyValueEntry, Store, WorkQueue
 from bus.topology import ACTIONS, EXECUTORS, INTENTS
 from reactor.actions.execution import ExecutionContext
-from reactor.actions.outcomes import Declined, Waited
+from reactor.actions.outcomes import REFUSALS, Declined, Waited
 from reactor.execute.authority import action_refusal
 from reactor.execute.cancellation import CancellationCheck
 from reactor.execute.intent import Intent
@@ -200,7 +200,9 @@ class Executor:
         try:
             await wanted()
         except Declined as no:
-            return self._outcome(action, "Refused", reason=no.reason, detail=str(no))
+            if known is None or not known.is_of(action) or isinstance(action, ZoneStep):
+                return self._outcome(action, "Refused", reason=no.reason, detail=str(no))
+            return await self._begun_before(action, no, key, known, revision)
         now = self._clock.now()  # the answer may have taken seconds
         until = iso(now + AT_WORK) if isinstance(action, ZoneStep) else ""
         intent = Intent.of(action, until=until, older=_older(known, action, now), known=known)
@@ -221,6 +223,24 @@ class Executor:
             await self._intents.put(key, rest.dump(), revision=revision)
             reach("executor.done-stored")
         return outcome
+
+    async def _begun_before(self, action: Action, no: Declined, key: str, begun: Intent, revision: int) -> Outcome:
+        """Outcome of an action that is no longer wanted, and that was begun: whether it was carried out is not known.
+
+        The carrier looks, and writes nothing. What it finds done is told as done, so that the rule takes it back; a
+        zone's step needs none of this, as an undo looks at each object. Raises Waited where it cannot be told.
+        """
+
+        async def refuse() -> None:
+            raise no
+
+        outcome = await self._write(action, ExecutionContext(refuse))
+        if outcome.status == "Done":
+            await self._intents.put(key, replace(begun, done=True, until="").dump(), revision=revision)
+            return outcome
+        if outcome.reason in REFUSALS:
+            return self._outcome(action, "Refused", reason=no.reason, detail=str(no))
+        raise Waited(f"{no}, and whether it was carried out cannot be seen: {outcome.detail}")
 
     async def _store_stop(self, key: str, intent: Intent, revision: int) -> None:
         """Store that no process works on it any more."""

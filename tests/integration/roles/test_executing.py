@@ -242,6 +242,32 @@ async def test_what_is_already_so_is_not_done_while_an_older_write_may_be_on_its
                     await asyncio.sleep(0.01)
 
 
+@pytest.mark.parametrize("done", [True, False])
+async def test_what_was_begun_and_is_called_off_is_looked_at_and_told_as_it_is(make_world: Make, done: bool) -> None:
+    """The process that began it, or its bus, was gone before anyone knew whether it was written."""
+    async with make_world() as world, world.answers(lambda _: False):
+        asked, now = action(world, late=-10), world.clock.now()
+        intents, key = world.bus.store(INTENTS), subjects.key("checkout", ROUTE)
+        await intents.put(key, Intent.of(asked).dump(), revision=0)
+        refused = {"status": "Refused", "reason": "CalledOff", "detail": "the test says so"}
+        world.answer = lambda asked: Outcome.model_validate(
+            {"action": asked.id, "observed_at": now, **({"status": "Done", "wrote": False} if done else refused)}
+        )
+        async with world.executor():
+            await ask(world, asked, "again")
+            said = await outcome(world, asked)
+            assert (said.status, said.reason) == (("Done", None) if done else ("Refused", "CalledOff"))
+            assert Intent.read((await intents.get(key)).value).done is done
+
+
+async def test_what_is_called_off_before_it_was_begun_is_not_looked_at(make_world: Make) -> None:
+    async with make_world() as world, world.answers(lambda _: False), world.executor():
+        asked = action(world, late=-10)
+        await ask(world, asked, "first")
+        assert (await outcome(world, asked)).reason == "CalledOff"
+        assert world.written == []
+
+
 async def outcome(world: World, asked: SetWeights, *, partition: str = "*") -> Outcome:
     subject = f"{subjects.ROOT}.facts.{partition}.outcome.{subjects.token(asked.id)}"
     async with world.bus.read(FACTS, subject, after=0) as reading:

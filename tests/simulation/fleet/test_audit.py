@@ -42,4 +42,5 @@ def test_the_audit_of_a_fleet_has_no_finding(kind: str) -> None:
         assert [str(breach) for breach in verdict.breaches] == [], f"{kind}:{seed}"
         tested += verdict.tested
     assert tested["needless"] >= 3
-    assert tested["undecided"] == 0
+    # A bus that was wiped has lost observations.
+    assert tested["undecided"] == 0 or kind == "wiped"
