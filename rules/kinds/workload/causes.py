@@ -201,7 +201,8 @@ def advance(
     placing = any(isinstance(entry.action, Place) for entry in group.outbox)
     after = surplus.counted(policy, replace(state, copies=copies), moves, placing=placing)
     limits = partial(constraint_limits, policy, clusters, after.wanted_on)
-    moves = surplus.with_surplus(rule, policy, after, moves, limits)
+    in_doubt = any(isinstance(entry.action, Evict) and entry.action.from_ not in moves for entry in group.outbox)
+    moves = surplus.with_surplus(rule, policy, after, moves, limits, in_doubt=in_doubt)
     after = replica_surplus.noted(rule, policy, replace(after, moves=dict(sorted(moves.items()))), now)
     return group if after == state else replace(group, state=after)
 

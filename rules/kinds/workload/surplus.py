@@ -73,15 +73,17 @@ def changed(before: WorkloadState, after: WorkloadState, ours: Collection[str]) 
 
 
 def with_surplus(
-    rule: WorkloadFailover, policy: Policy, state: WorkloadState, moves: Mapping[str, Relocation], limits: LimitsOf
-) -> dict[str, Relocation]:
+    rule: WorkloadFailover, policy: Policy, state: WorkloadState, moves: Mapping[str, Relocation], limits: LimitsOf,
+    *, in_doubt: bool,
+) -> dict[str, Relocation]:  # fmt: skip
     """Give the moves with those of copies that are too many; one that is needed again and has not begun is none.
 
-    `limits`: what the spread constraints ask of the copies that stay, by where they are.
+    `limits`: what the spread constraints ask of the copies that stay, by where they are. `in_doubt`: an eviction that
+    is no longer wanted may have been carried out. Its copy has to be known to stay before another one leaves for it.
     """
     out = {name: move for name, move in moves.items() if not (move.surplus and move.evicted_at is None)}
     wanted, cause = state.wanted_copies, cause_of_surplus(policy)
-    if is_needed(out) or wanted is None or rule.carrier != "Kubernetes" or cause is None:
+    if in_doubt or is_needed(out) or wanted is None or rule.carrier != "Kubernetes" or cause is None:
         return out
     stay = {name: copy for name, copy in state.copies.items() if name not in out}
     for name in _too_many(policy, state, stay, limits([*stay], [])):

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from bus.messages import Mode, ZoneStep
+from bus.messages import Health, Mode, ZoneStep
 from rules.core.desired import DesiredState, Evidence, PlannedAction
+from rules.core.member import Member
 from rules.core.reasons import Because, Held
 from rules.core.timers import first_of
 from rules.core.values import replace
@@ -115,15 +116,27 @@ def _start(rule: ZoneIsolation, group: ZoneGroup, isolation: Isolation, now: dat
 
 def _while_bad(rule: ZoneIsolation, group: ZoneGroup, isolation: Isolation, desired: DesiredState) -> DesiredState:
     """Give the step with what has to be seen for it: as long as none is done, two signals that call the zone bad."""
-    if not only_asked(isolation):
-        return desired
     target = rule.target(isolation.zone)
     member = group.members.get(target)
+    if not only_asked(isolation):
+        return _as_seen(isolation, target, member, desired)
     since = (member.settled_at or member.since) if member is not None else isolation.since
     # The second signal may have agreed for long enough only later.
     agreed = sorted(agreed_at(rule, group.state, isolation.zone).values())
     since = max([since, *agreed[SOURCES_MIN - 1 : SOURCES_MIN]])
     needs = (Evidence(target, healthy=False, since=since, signals=SOURCES_MIN),)
+    return replace(desired, acts=tuple(replace(act, needs=needs) for act in desired.acts))
+
+
+def _as_seen(isolation: Isolation, target: str, member: Member | None, desired: DesiredState) -> DesiredState:
+    """Give a later step with a look at the zone, whatever it shows.
+
+    Who is about to do it asks first, and hears if the zone has been healthy for long enough meanwhile. What a person
+    asked for, and what no source sees, goes on.
+    """
+    if isolation.by or isolation.practice or member is None or member.status is Health.UNKNOWN:
+        return desired
+    needs = (Evidence(target, healthy=member.status is Health.HEALTHY, since=member.since),)
     return replace(desired, acts=tuple(replace(act, needs=needs) for act in desired.acts))
 
 

@@ -340,6 +340,18 @@ def test_a_step_is_not_wanted_once_the_zone_is_proven_healthy_though_nothing_was
     assert wanted(played, 132, 3) is False
 
 
+def test_who_is_about_to_do_a_later_step_hears_first_how_the_zone_is() -> None:
+    """A bus that was away for long: that the zone has recovered meanwhile was told to no decider."""
+    played = Played(answered=2)
+    for second in (111, 124):
+        played.take(second, *(fact for _, fact in unhealthy("a", at=second, source="probe")))
+    answer = played.group_store.confirm("zones", "prod/a", "zones/prod/a/3", at_(125), at_(125))
+    assert answer.wanted is None
+    assert {(lack.source, lack.target) for lack in answer.lacks} == {("probe", "zone/prod/a")}
+    played.take(126, *(fact for _, fact in unhealthy("a", at=126, source="probe")))
+    assert played.group_store.confirm("zones", "prod/a", "zones/prod/a/3", at_(125), at_(126)).wanted is True
+
+
 def test_what_a_person_isolates_is_finished_however_well_the_zone_is() -> None:
     played = Played(answered=2)
     played.take(110, *(fact for _, fact in isolate("a", at=110)))
