@@ -6,7 +6,7 @@
     CHAOS_CODE=../old .venv/bin/python -m tests.chaos --fault outage:bus-killed    the reactors of another worktree
 
 One run: some dozens of routes whose primaries fail and recover by a seeded script, two reactor processes or more, a
-real nats-server, and one kind of fault; in outages, twelve workloads and a zone beside them, in some a real Prometheus
+real nats-server, and one kind of fault; in outages, eight workloads and a zone beside them, in some a real Prometheus
 and Alertmanagers. The truth is the script and the log of writes of the Kubernetes API emulator; what the reactors say
 of themselves is not asked. `tests.judge` judges by models of a perfect reactor.
 

@@ -19,8 +19,8 @@ from tests.chaos.run import Result
 from tests.chaos.table import table
 
 RESULTS = pytest.StashKey[list[Result]]()
-JOBS = 3 * (os.cpu_count() or 2)
-"""A run needs a third of a processor; with more at once, processes wait for one for seconds, and acts are late."""
+JOBS = 5 * (os.cpu_count() or 2) // 2
+"""A run needs two fifths of a processor; with more at once, processes wait for one for seconds, and acts are late."""
 ROUTES = 12
 """Half as many as `make chaos` has: more seeds show more than more routes."""
 

@@ -56,7 +56,7 @@ class Outage(Fault):
     sources: Sequence[Source] = ("slices", "probe", "bus")
     """Kinds of sources that observe the targets of its routes."""
     routes: Routes = patterns.routes
-    workloads: int = 12
+    workloads: int = 8
     """Deployments beside its routes, each of which may move to another cluster."""
     zone: bool = True
     """True if one of three zones gets sick as well."""
