@@ -187,7 +187,7 @@ def advance(
         due = next_due(rule, policy, cluster, copy, now)
         if move is not None and not move.surplus and move.evicted_at is None:
             passed = returns if move.placed else over
-            if passed(policy, move, cluster, copy) or (not move.placed and _begins_again(group, name, move, due, now)):
+            if passed(policy, move, cluster, copy) or (not move.placed and _begins_again(group, copy, move, due, now)):
                 del moves[name]
                 move = None  # and what else speaks for leaving counts from this moment on
         if move is None and name in state.evicting and rule.mode is not Mode.DRY_RUN:
@@ -207,17 +207,14 @@ def advance(
     return group if after == state else replace(group, state=after)
 
 
-def _begins_again(group: WorkloadGroup, name: str, move: Relocation, due: EvictionDue | None, now: datetime) -> bool:
-    """True if its toleration has begun again, and nothing was asked for yet: it was over while nothing was seen.
+def _begins_again(group: WorkloadGroup, copy: Copy, move: Relocation, due: EvictionDue | None, now: datetime) -> bool:
+    """True if a copy was placed in vain, and its toleration has begun again: it was over while nothing was seen.
 
-    Until then it is a copy as any other one, and may be one too many.
+    Until then it is a copy as any other one, and may be one too many. Not while one is being placed, and not of a copy
+    that was there before: what was placed for that one, though none said so, would be taken for one too many.
     """
-    asked = any(
-        (isinstance(entry.action, Place) and name in entry.action.leaving)
-        or (isinstance(entry.action, Evict) and entry.action.from_ == name)
-        for entry in group.outbox
-    )
-    return not asked and due is not None and due.cause == move.cause and due.at > now
+    placing = any(isinstance(entry.action, Place) for entry in group.outbox)
+    return not placing and copy.placed_at is not None and due is not None and due.cause == move.cause and due.at > now
 
 
 def _begun(policy: Policy, copy: Copy, due: EvictionDue | None, now: datetime) -> Relocation:

@@ -23,6 +23,7 @@ from bus.messages import (
     Workload,
     WorkloadCopy,
 )
+from rules.core.reasons import Because
 from rules.core.values import replace, without
 from rules.kinds.workload import surplus
 from rules.kinds.workload.affinity import means
@@ -189,7 +190,9 @@ def _evicted(state: WorkloadState, action: Evict, at: datetime) -> WorkloadState
     if name not in state.copies:
         return state
     # It was carried out although the rule no longer wants it: a move without its cause is taken back at once.
-    known = state.moves.get(name) or Relocation("Application", action.because, action.detail, action.replicas)
+    known = state.moves.get(name) or Relocation(
+        "Application", action.because, action.detail, action.replicas, surplus=action.because == Because.RECOVERED
+    )
     directly = action.purge_mode == "Directly"
     move = replace(
         known, evicted_at=at, purge_mode=action.purge_mode, grace_seconds=action.grace_period_seconds,

@@ -6,8 +6,17 @@ from typing import Any
 
 from bus.messages import ClusterTaints, Taint
 from rules.rehearsal.simulation import at as moment
-from tests.unit.rules.builders import Event, rule_set
-from tests.unit.rules.workload.builders import acts, cluster, copy, holds, placement, workload, workload_rule
+from tests.unit.rules.builders import Event, outcome, rule_set
+from tests.unit.rules.workload.builders import (
+    acts,
+    cluster,
+    copy,
+    held_copy,
+    holds,
+    placement,
+    workload,
+    workload_rule,
+)
 
 MOVED = [("Place", {"m1": 2, "m3": 2}), ("Evict", "m2")]
 
@@ -125,3 +134,29 @@ def test_a_new_copy_whose_toleration_begins_again_unheard_is_too_many_as_the_old
     back = [copy_look("m2", "Unhealthy", 300, 300), copy_look("m1", "Healthy", 301, 301)]
     came = acts(rule(placement=one_of_two), *start, *moved, *back, until=310)
     assert came[2:] == [(301, "CancelEviction", "m1"), (301, "Evict", "m2"), (301, "Purge", "m2")]
+
+
+PATIENT = {"cluster": {"purgeMode": "Gracefully", "gracePeriodSeconds": 5000}}
+
+
+def test_a_copy_that_was_too_many_stays_where_its_eviction_is_known_only_when_another_one_has_to_leave_again() -> None:
+    id_ = "nginx/default/Deployment/nginx"
+    start = [*START, *(copy_look(name, "Healthy", 0, 0) for name in ("m1", "m2"))]
+    left = [BAD, look("m2", "Unhealthy", 110, 10), look("m3", "Healthy", 110, 0), outcome(f"{id_}/1", "Done", at=111)]
+    back = [look("m2", "Healthy", 112, 112), outcome(f"{id_}/2", "Refused", reason="CalledOff", at=113)]
+    again = [look("m2", "Unhealthy", 130, 130), look("m2", "Unhealthy", 231, 130), outcome(f"{id_}/3", "Done", at=232)]
+    found = acts(rule(failover=PATIENT), *start, *left, *back, *again, until=300, outcomes=False)
+    assert found == [
+        (110, "Place", {"m1": 2, "m3": 2}), (111, "Evict", "m2"), (113, "Evict", "m3"), (231, "Evict", "m2"),
+        (232, "CancelEviction", "m3"),
+    ]  # fmt: skip
+
+
+def test_a_cluster_whose_toleration_begins_again_unheard_is_not_back_for_the_copy_that_was_placed() -> None:
+    """A reactor that died after the copy was placed: that it is done was told to none."""
+    start = [*START, copy_look("m1", "Healthy", 0, 0), copy_look("m2", "Healthy", 0, 0)]
+    left = [BAD, look("m2", "Unhealthy", 110, 10), look("m3", "Healthy", 110, 0), held_copy("m3", 2, at=304)]
+    lost = outcome("nginx/default/Deployment/nginx/1", "Failed", reason="Waited", at=305)
+    again = [look("m2", "Unhealthy", 300, 300), copy_look("m3", "Healthy", 306, 111)]
+    found = acts(rule(failover=PATIENT), *start, *left, lost, *again, until=390, outcomes=False)
+    assert found == [(110, "Place", {"m1": 2, "m3": 2})]
