@@ -39,11 +39,14 @@ def premises_of(rule: Rule, record: DecisionRecord, number: int) -> tuple[Altern
     """
     try:
         actions = [_ACTION.validate_python(dict(one)) for one in record.actions[: number + 1]]
-        premises = kind_of(rule).premises
-        context = DecisionContext(_group(record.before), _group(record.shared_group), _facts(record), actions[:-1])
-        return tuple(premises(rule, actions[-1], context))
-    except (ValidationError, ValueError, LookupError, AttributeError):
+    except ValidationError:
         return None
+    kind, before, shared_group = kind_of(rule), _group(record.before), _group(record.shared_group)
+    states = [group.state for group in (before, shared_group) if group is not None]
+    if type(actions[-1]) not in kind.actions or not all(isinstance(state, kind.state) for state in states):
+        return None  # another rule had this name then
+    context = DecisionContext(before, shared_group, _facts(record), actions[:-1])
+    return tuple(kind.premises(rule, actions[-1], context))
 
 
 def _group(stored: Mapping[str, Any] | None) -> Group | None:

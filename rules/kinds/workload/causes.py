@@ -211,7 +211,7 @@ def _begins_again(group: WorkloadGroup, copy: Copy, move: Relocation, due: Evict
     """True if a copy was placed in vain, and its toleration has begun again: it was over while nothing was seen.
 
     Until then it is a copy as any other one, and may be one too many. Not while one is being placed, and not of a copy
-    that was there before: what was placed for that one, though none said so, would be taken for one too many.
+    that was there before: the one that was placed for it, and whose outcome was lost, would count as one too many.
     """
     placing = any(isinstance(entry.action, Place) for entry in group.outbox)
     return not placing and copy.placed_at is not None and due is not None and due.cause == move.cause and due.at > now

@@ -7,6 +7,9 @@ from typing import Any
 import pytest
 
 from bus.messages import ClusterTaints, DecisionRecord, Health, IsolateZone, Taint
+from reactor.audit.decisions import judge
+from reactor.audit.stored_observations import hear
+from rules.rehearsal.recorded_premises import by_rules
 from rules.rehearsal.simulation import at
 from tests.unit.audit.recording import acting, found, records
 from tests.unit.audit.stories import (
@@ -89,3 +92,11 @@ def test_overflow(change: Any) -> None:
     record = acting(kept, "SetWeights")
     assert record.actions[0]["because"] == "PrimaryUnhealthy"
     assert found(rules, record) == found(rules, change(record)) == []
+
+
+def test_what_another_kind_of_rule_with_this_name_has_done_is_undecided() -> None:
+    kept = records(ZONES_RULES, *ZONE_STORY)
+    now = rule_set(failover(name="zones"))
+    verdict = judge(kept, hear([]), by_rules(now.rules))
+    assert verdict.breaches == []
+    assert verdict.tested["undecided"] == sum(len(one.actions) for one in kept) > 0

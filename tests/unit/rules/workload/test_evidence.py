@@ -153,7 +153,7 @@ def test_a_copy_that_was_too_many_stays_where_its_eviction_is_known_only_when_an
 
 
 def test_a_cluster_whose_toleration_begins_again_unheard_is_not_back_for_the_copy_that_was_placed() -> None:
-    """A reactor that died after the copy was placed: that it is done was told to none."""
+    """A reactor that died after the copy was placed: the outcome was lost."""
     start = [*START, copy_look("m1", "Healthy", 0, 0), copy_look("m2", "Healthy", 0, 0)]
     left = [BAD, look("m2", "Unhealthy", 110, 10), look("m3", "Healthy", 110, 0), held_copy("m3", 2, at=304)]
     lost = outcome("nginx/default/Deployment/nginx/1", "Failed", reason="Waited", at=305)
