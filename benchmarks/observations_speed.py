@@ -40,7 +40,7 @@ BATCH = 500
 AT_ONCE = 8
 """Batches on their way."""
 LOOK_SECONDS = 1.0
-"""Seconds between two reads of the metrics: each costs the process what a hundred observations do."""
+"""Seconds between two reads of one metric: all of 1,000 rules cost the process what 500 observations do."""
 RULE = """
 - name: app{n}
   kind: TrafficFailover
@@ -123,7 +123,7 @@ async def say(bus: JetStreamBus, names: Sequence[str], status: Health, round_: i
 
 
 async def _taken(session: aiohttp.ClientSession, url: str) -> float:
-    text = await (await session.get(f"{url}/metrics")).text()
+    text = await (await session.get(f"{url}/metrics", params={"name[]": "reactor_facts_total"})).text()
     return sum(float(found) for found in TAKEN.findall(text))
 
 

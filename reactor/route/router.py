@@ -33,6 +33,7 @@ from reactor.runtime.clock import Clock
 from reactor.runtime.errors import SourceUnknown
 from reactor.runtime.failpoints import reach
 from reactor.runtime.quarantine import failed, quarantine
+from reactor.runtime.slices import sliced
 from rules.rulefile.sources import TARGETS_MAX
 
 log = logging.getLogger(__name__)
@@ -40,7 +41,9 @@ log = logging.getLogger(__name__)
 WAIT = timedelta(seconds=5)
 SOON = timedelta(seconds=1)
 """Longest wait for more of what is to be put off, before it is stored."""
-BATCH = 200
+BATCH = 512
+"""Messages in hand at once. Under full load they are spread over all partitions, and a decider's turn costs the same
+for one fact as for ten: with 200 an observation took a quarter more of the processor."""
 CONCURRENCY = 64
 PARKED_AT_ONCE = 1
 """Parked posts that are routed at once: the alerts of others wait behind these, and behind their facts. With two, an
@@ -127,7 +130,7 @@ class Router:
             while True:
                 together: list[tuple[Delivery, Sequence[Outgoing]]] = []
                 taken = await work.next(SOON if over else WAIT)
-                for delivery in taken:
+                async for delivery in sliced(taken):
                     reach("router.taken")
                     if not self._pace.admits(delivery):
                         over.append(delivery)

@@ -63,6 +63,9 @@ class HealthRoutes:
         except BusError as error:
             return (f"bus: {error}",)
 
-    async def _metrics(self, _: web.Request) -> web.Response:
-        text = await METRICS.run(partial(generate_latest, telemetry.REGISTRY))
+    async def _metrics(self, request: web.Request) -> web.Response:
+        """All metrics, or those that `name[]` names, as with every client of Prometheus."""
+        names = request.query.getall("name[]", [])
+        registry = telemetry.REGISTRY.restricted_registry(names) if names else telemetry.REGISTRY
+        text = await METRICS.run(partial(generate_latest, registry))
         return web.Response(body=text, headers={"Content-Type": CONTENT_TYPE_LATEST})

@@ -5,6 +5,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import lru_cache
+
+
+@lru_cache(maxsize=64)
+def _timedelta(seconds: float) -> timedelta:
+    """Asked for twice with each fact."""
+    return timedelta(seconds=seconds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +26,7 @@ class Reader:
     @property
     def skew(self) -> timedelta:
         """The same, as a timedelta."""
-        return timedelta(seconds=self.skew_seconds)
+        return _timedelta(self.skew_seconds)
 
     def asked_until(self, moment: datetime, seconds: float) -> datetime:
         """Give until when it has asked for so long, without a break, for a look that was due at a moment."""

@@ -330,6 +330,15 @@ async def test_metrics_are_there_and_count_posts(receiver: Reception) -> None:
     assert 'reactor_webhook_seconds_bucket{le="0.5",source="am"}' in text
 
 
+async def test_who_names_metrics_gets_these_alone(receiver: Reception) -> None:
+    await receiver.post(ONE)
+    code, text = await receiver.get("/metrics?name[]=reactor_webhook_posts_total&name[]=reactor_bus_up")
+    assert code == 200
+    assert 'reactor_webhook_posts_total{code="200",source="am"}' in text
+    assert "reactor_bus_up" in text
+    assert "reactor_webhook_seconds" not in text
+
+
 async def test_an_address_that_is_taken_is_an_error_that_names_it(receiver: Reception) -> None:
     address = receiver.url.removeprefix("http://")
     with pytest.raises(SettingsError, match=address):

@@ -222,6 +222,7 @@ def test_a_window_is_longer_by_the_skew_and_what_the_file_says_stays() -> None:
     assert (seen_.window(10), rule.window(10)) == (timedelta(seconds=10.5), timedelta(seconds=10))
     assert seen_.window(0) == timedelta()
     assert seen_.toleration_seconds == 10
+    assert (seen_.model_dump(), seen_) == (rule.model_dump(), rule)
     assert seen_.seen_with(timedelta()).window(10) == timedelta(seconds=10), "it replaces what it was, and adds nothing"
 
 
