@@ -62,7 +62,7 @@ class Rule(Model):
     notify: tuple[Name, ...] = ()
     """Notification targets, by their names in the settings."""
     skew: ClassVar[timedelta] = timedelta()
-    """Largest difference between the clock that dates facts and the one that decides; what `seen_with` gives has its own.
+    """Largest difference between the clock that dates facts and the one that decides; `seen_with` gives it.
 
     No key of the rule file. Looked at several times with each fact: a private attribute of pydantic's costs ten times
     as much."""
