@@ -18,7 +18,6 @@ from tests.chaos.fleet import NotUp
 from tests.chaos.world import Act, World, together, world
 from tests.judge.checker import PROMISES, check, lateness
 from tests.judge.object_history import Run
-from tests.judge.zone_checker import finished
 
 ROUTES = 24
 """Number of routes of a seed."""
@@ -135,16 +134,8 @@ def _result(fault: Fault, act: Act, scene: World) -> Result:
         broken={promise: verdict.broken(promise) for promise in PROMISES},
         breaches=[f"{breach} (script {breach.at - act.start:.3f}{_about(act, breach)})" for breach in verdict.breaches],
         late=round(lateness(run), 3),
-        notes=[*act.notes, *_finished(run)], stood_still=act.stood_still, writes=run.writes,
+        notes=list(act.notes), stood_still=act.stood_still, writes=run.writes,
     )  # fmt: skip
-
-
-def _finished(run: Run) -> list[str]:
-    """Notes of what is no breach: an isolation goes on although its zone is well again."""
-    counts = {zone.name: finished(zone, run) for zone in run.zones}
-    return [
-        f"{name}: {count} writes finished its isolation when it was well" for name, count in counts.items() if count
-    ]
 
 
 def _plain(value: object) -> object:

@@ -12,7 +12,6 @@ import pytest
 from reactor.audit.spans import Span
 from tests.judge.checker import check
 from tests.judge.object_history import Run
-from tests.judge.zone_checker import finished
 from tests.judge.zone_history import CORDONED, EXCLUDED, FENCED, RELEASED, ZoneHistory, ZoneWrite
 
 FULL = frozenset((FENCED, CORDONED, EXCLUDED))
@@ -64,8 +63,6 @@ def test_a_good_isolation_and_its_way_back_keep_all_promises() -> None:
     assert verdict.breaches == []
     assert verdict.tested["lost"] == 2  # it was bad for too short a time to have to be empty
     assert verdict.tested["early"] == len(THERE) + len(BACK)
-    good = run(*THERE, *BACK)
-    assert finished(good.zones[0], good) == 0
     assert broken(run(*THERE, bad=(Span(10),))) == []
     assert broken(run(bad=(Span(10, 12.5),))) == []
 
@@ -110,22 +107,33 @@ def test_an_isolation_whose_first_step_was_half_done_does_not_go_on_when_it_is_w
     )
 
 
-def test_what_was_begun_is_finished_until_the_zone_is_proven_well() -> None:
+def test_what_was_begun_goes_on_while_a_witness_sees_it_bad_and_no_longer() -> None:
     well = [Span(10, 13.3)]
     rest = later((*EXCLUDE, *EVICT), 4.0)
-    done = run(*FENCE, *rest, *BACK, bad=well, emptied=21.0)
-    assert broken(done) == []
-    assert finished(done.zones[0], done) == 4
-    assert broken(run(*FENCE, *later(rest, 25.0), *later(BACK, 25.0), bad=well)) == ["needless"] * 4
-    # No trouble makes that longer; where nothing looked, the recovery begins again.
-    late = run(*FENCE, *later(rest, 3.0), *BACK, bad=well)
-    assert broken(replace(late, troubles=(Span(13, 30),))) == ["needless"] * 4
-    assert broken(run(*FENCE, *later(rest, 3.0), *BACK, bad=well, blind=(Span(14, 18),))) == []
-    assert broken(run(*FENCE, *rest, *later(BACK, 30), bad=[*well, Span(16, 60)])) == []
-    assert broken(run(*FENCE, *rest, *BACK, bad=well, elsewhere=(Span(13.3, 90),))) == ["needless"] * 4
-    # After an opening write nothing of it goes on.
+    assert broken(run(*FENCE, *rest, *BACK, bad=well, emptied=21.0)) == ["needless"] * 4
+    # No trouble makes that right.
+    assert broken(replace(run(*FENCE, *rest, *BACK, bad=well), troubles=(Span(13, 30),))) == ["needless"] * 4
+    one = [Span(10, 60)]
+    assert broken(run(*FENCE, *rest, *later(BACK, 30), bad=well, second=one, emptied=21.0)) == []
+    assert broken(run(*FENCE, *rest, *later(BACK, 30), bad=well, second=one, elsewhere=(Span(13.3, 90),))) != []
+
+
+def test_what_was_seen_well_is_isolated_further_only_after_the_toleration() -> None:
+    again = [Span(10, 13.3), Span(16, 60)]
+    rest, back = later((*EXCLUDE, *EVICT), 4.0), later(BACK, 30)
+    assert broken(run(*FENCE, *rest, *back, bad=again)) == ["early"] * 4
+    assert broken(run(*FENCE, *later(rest, 2.0), *back, bad=again, emptied=21.0)) == []
+    # What no witness could see is no reason to begin again.
+    assert broken(run(*FENCE, *rest, *back, bad=again, blind=(Span(14, 16),), emptied=21.0)) == []
+    # Nor is what is shorter than a look.
+    assert broken(run(*FENCE, *rest, *back, bad=[Span(10, 14.2), Span(16, 60)], emptied=21.0)) == []
+
+
+def test_after_an_opening_write_nothing_of_it_goes_on() -> None:
     again = (node(22.0, "a1", FENCED, CORDONED), node(23.0, "a1", *FULL))
-    assert broken(run(*FENCE, *rest, *again, *BACK, bad=well, emptied=21.0)) == ["needless"]
+    rest, alone = later((*EXCLUDE, *EVICT), 4.0), [Span(10, 60)]
+    whole = run(*FENCE, *rest, *again, *later(BACK, 30), bad=[Span(10, 13.3)], second=alone, emptied=21.0)
+    assert broken(whole) == ["blind"] * 2
 
 
 def test_one_witness_or_all_zones_isolate_nothing() -> None:

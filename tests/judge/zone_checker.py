@@ -2,9 +2,8 @@
 
 A zone is isolated while both witnesses have seen it bad for the toleration and no other zone is bad: all nodes are
 fenced, then all are out of the load balancers, then its pods leave. It is opened when no witness has seen it bad for
-the recovery: first the load balancers, then the fences, batch by batch. What has begun goes on only as the product says
-it: once the first step is done, the isolation is finished, also if the zone is well again, until it has been well for
-the recovery.
+the recovery: first the load balancers, then the fences, batch by batch. What has begun goes on while one witness sees
+the zone bad. Once none has, it has to be bad for the toleration again.
 
 lost        it was not isolated, or not open again, in time
 doubled     a write that changed nothing
@@ -21,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import inf
 
-from reactor.audit.spans import Span, merged
+from reactor.audit.spans import merged
 from reactor.audit.verdict import AuditVerdict, Breach
 from tests.judge.object_history import Run, good
 from tests.judge.spells import SEEN_WITHIN, common, over
@@ -31,7 +30,6 @@ from tests.judge.zone_model import (
     HOLDS,
     Cluster,
     any_bad,
-    at_the_time,
     both_bad,
     recent,
     to_isolate,
@@ -50,17 +48,6 @@ def judge(zone: ZoneHistory, run: Run, verdict: AuditVerdict) -> None:
     wrong = list(_wrong(zone, run))
     for promise in PROMISES:
         verdict.add(promise, [one for one in wrong if one.promise == promise], tested=len(zone.writes))
-
-
-def finished(zone: ZoneHistory, run: Run) -> int:
-    """Give how many writes isolated a zone that was well by then, to finish what was begun."""
-    cluster, count = Cluster(zone), 0
-    for write in zone.writes:
-        isolates = write.marks is None or (write.marks - cluster.of(write.node)) & HOLDS
-        if isolates and not common([recent(zone, run, write.at)], to_isolate(zone, run.slack)):
-            count += 1
-        cluster.take(write, founded=True)
-    return count
 
 
 def _wrong(zone: ZoneHistory, run: Run) -> Iterator[Breach]:
@@ -112,23 +99,13 @@ def _before(zone: ZoneHistory, write: ZoneWrite, what: str, step: str) -> Breach
 def _isolating(zone: ZoneHistory, run: Run, cluster: Cluster, write: ZoneWrite, what: str) -> Iterator[Breach]:
     moments = [recent(zone, run, write.at)]
     if common(moments, to_isolate(zone, run.slack)):
-        if not cluster.begun:
+        if not cluster.goes_on(write.at):
             yield from _unseen(zone, run, write, what)
         return
-    goes_on = cluster.begun and FENCES.isdisjoint((write.marks or NONE) - cluster.of(write.node))
-    if goes_on and common(moments, good(zone.elsewhere)):
-        well = at_the_time(good(any_bad(zone)), write.at)
-        if well and write.at > _proven_at(zone, well, write.at) + SEEN_WITHIN + zone.period:
-            what = f"{what}, {write.at - well.begin:.3f} s after the zone was well: there was nothing to finish"
-            yield Breach("needless", zone.name, write.at, what)
+    fences = not FENCES.isdisjoint((write.marks or NONE) - cluster.of(write.node))
+    if not fences and cluster.goes_on(write.at) and common(common(moments, any_bad(zone)), good(zone.elsewhere)):
         return  # what was begun is finished
     yield _unfounded(zone, run, write, what)
-
-
-def _proven_at(zone: ZoneHistory, well: Span, at: float) -> float:
-    """Give when it was proven well: where nothing looked, its recovery begins again."""
-    gaps = [gap.end for gap in merged(zone.blind) if gap.begin < at and well.begin < gap.end]
-    return max([well.begin, *gaps]) + zone.recovery
 
 
 def _unfounded(zone: ZoneHistory, run: Run, write: ZoneWrite, what: str) -> Breach:

@@ -23,8 +23,8 @@ class Cluster:
 
     zone: ZoneHistory
     marks: dict[str, Marks] = field(default_factory=dict)
-    begun: bool = False
-    """The first step was done while it was right, and nothing was opened since."""
+    begun_at: float | None = None
+    """Time at which the first step was done, which was right then, and nothing was opened since; None: it was not."""
     released: list[float] = field(default_factory=list)
     """Times at which nodes were let go, since the last one was fenced."""
 
@@ -47,12 +47,20 @@ class Cluster:
         gained, lost = write.marks - self.of(write.node), self.of(write.node) - write.marks
         self.marks[write.node] = write.marks
         if lost & HOLDS:
-            self.begun = False
+            self.begun_at = None
         if lost & FENCES:
             self.released.append(write.at)
         if gained & FENCES:
             self.released.clear()
-            self.begun = founded and self.all_have(FENCED, CORDONED)
+            self.begun_at = write.at if founded and self.all_have(FENCED, CORDONED) else None
+
+    def goes_on(self, at: float) -> bool:
+        """True if the rest of its isolation may be done: its witnesses have not seen it well since it was begun."""
+        if self.begun_at is None:
+            return False
+        since, seen = Span(self.begun_at, at), SEEN_WITHIN + self.zone.period
+        well = common(common(good(any_bad(self.zone)), good(merged(self.zone.blind))), [since])
+        return all(one.end - one.begin <= seen for one in well)
 
 
 def recent(zone: ZoneHistory, run: Run, at: float) -> Span:

@@ -26,8 +26,7 @@ def musts(zone: ZoneHistory, run: Run) -> Iterator[Must]:
             if due is not None and not any(one.meets(Span(spell.begin, due)) for one in zone.elsewhere):
                 yield spell, due, True, marks
     for spell in good([span for spans in zone.witnesses.values() for span in spans])[1:]:
-        # What was begun before is finished first.
-        due = _due(zone, run, spell, zone.recovery, 2 * STEPS_SECONDS)
+        due = _due(zone, run, spell, zone.recovery, STEPS_SECONDS)
         if due is not None:
             yield spell, due, False, HOLDS
 

@@ -35,9 +35,9 @@ class IsolationEvent(StrEnum):
     REMOVED = "annotation_removed"
     GUARDS_PASS = "guards_pass"  # noqa: S105 - no password
     CALLED_OFF = "called_off"
-    """The zone is well again while the first step is asked for, and not done; or bad again while it is opened."""
+    """The zone is well again before all steps are done; or bad again while it is opened."""
     PROVEN_WELL = "proven_well"
-    """The zone is proven healthy before all steps are done: the rest of them would be for nothing."""
+    """Those who may open the zone have proven it healthy before all steps are done, whatever other signals say."""
     DEADLINE = "pending_deadline"
     ALL_STEPS_DONE = "all_steps_done"
     STEP_TIMEOUT = "step_timeout"

@@ -15,7 +15,7 @@ from rules.kinds.zone.admission import SOURCES_MIN, admit, checks
 from rules.kinds.zone.machine import ABORTING, BACK_FAILED, BACK_PENDING, BACK_RUNNING, FAILED, PENDING, RUNNING
 from rules.kinds.zone.model import StepName, ZoneIsolation
 from rules.kinds.zone.plan import RETRIES_MAX, settings_for
-from rules.kinds.zone.record import next_step, next_undo, only_asked, place_of, zone_seen
+from rules.kinds.zone.record import is_the_rules_own, next_step, next_undo, place_of, zone_seen
 from rules.kinds.zone.request import agreed_at, bad_zones, limits_of, recovery_of, request_for
 from rules.kinds.zone.state import Isolation, ZoneGroup, ZoneState
 from rules.kinds.zone.zone_commands import ABORTED
@@ -107,19 +107,23 @@ def _again(isolation: Isolation, desired: DesiredState) -> DesiredState:
 
 
 def _start(rule: ZoneIsolation, group: ZoneGroup, isolation: Isolation, now: datetime) -> DesiredState:
+    if isolation.touched and is_the_rules_own(isolation) and zone_progress.is_well(rule, group, isolation):
+        detail = f"{isolation.zone} is healthy again, so that its isolation does not go on"
+        return DesiredState(held=(Held.HEALTHY_NOW, detail), requeue_at=recovery_of(rule, group, isolation, now).at)
     answer = admit(zone_progress.request_of(rule, group, isolation, now), limits_of(rule))
     if not answer.admit and answer.reason is not None:
         return DesiredState(held=(answer.reason, answer.detail), requeue_at=now + AGAIN)
-    # What was begun goes on: half an isolation is no safe place to stop, and leave was given for all of it.
     return _while_bad(rule, group, isolation, _do(rule, isolation, follows=bool(isolation.touched)))
 
 
 def _while_bad(rule: ZoneIsolation, group: ZoneGroup, isolation: Isolation, desired: DesiredState) -> DesiredState:
-    """Give the step with what has to be seen for it: as long as none is done, two signals that call the zone bad."""
+    """Give the step with what has to be seen for it: two signals that call the zone bad, or one once a step is done."""
     target = rule.target(isolation.zone)
     member = group.members.get(target)
-    if not only_asked(isolation):
-        return _as_seen(isolation, target, member, desired)
+    if not is_the_rules_own(isolation):
+        return desired
+    if isolation.done and place_of(isolation) == RUNNING:
+        return _still_bad(target, member, desired)
     since = (member.settled_at or member.since) if member is not None else isolation.since
     # The second signal may have agreed for long enough only later.
     agreed = sorted(agreed_at(rule, group.state, isolation.zone).values())
@@ -128,15 +132,12 @@ def _while_bad(rule: ZoneIsolation, group: ZoneGroup, isolation: Isolation, desi
     return replace(desired, acts=tuple(replace(act, needs=needs) for act in desired.acts))
 
 
-def _as_seen(isolation: Isolation, target: str, member: Member | None, desired: DesiredState) -> DesiredState:
-    """Give a later step with a look at the zone, whatever it shows.
-
-    Who is about to do it asks first, and hears if the zone has been healthy for long enough meanwhile. What a person
-    asked for, and what no source sees, goes on.
-    """
-    if isolation.by or isolation.practice or member is None or member.status is Health.UNKNOWN:
+def _still_bad(target: str, member: Member | None, desired: DesiredState) -> DesiredState:
+    """Give a later step with a look that shows the zone bad. What no source sees goes on: a zone that is cut off may
+    be seen by none."""
+    if member is None or member.status is Health.UNKNOWN:
         return desired
-    needs = (Evidence(target, healthy=member.status is Health.HEALTHY, since=member.since),)
+    needs = (Evidence(target, healthy=False, since=member.since),)
     return replace(desired, acts=tuple(replace(act, needs=needs) for act in desired.acts))
 
 

@@ -48,9 +48,9 @@ def next_step(isolation: Isolation) -> str | None:
     return next((step for step in isolation.steps if step not in isolation.done), None)
 
 
-def only_asked(isolation: Isolation) -> bool:
-    """True if the rule itself has asked for a step, and none is done: it is right only while the zone is bad."""
-    return isolation.phase == "Failover" and not (isolation.done or isolation.by or isolation.practice)
+def is_the_rules_own(isolation: Isolation) -> bool:
+    """True if the rule itself isolates the zone: each of its steps is right only while the zone is bad."""
+    return isolation.phase == "Failover" and not (isolation.by or isolation.practice)
 
 
 def next_undo(rule: ZoneIsolation, isolation: Isolation) -> str | None:

@@ -20,7 +20,10 @@ def premises(rule: ZoneIsolation, action: Action, context: DecisionContext[ZoneS
     before = context.before.state.isolation if context.before is not None else None
     isolation = before if before is not None and before.zone == action.zone else None
     target = rule.target(action.zone)
-    if action.because == Because.ZONE_UNHEALTHY and not action.undo and not _goes_on(isolation):
+    if action.because == Because.ZONE_UNHEALTHY and not action.undo and not _is_a_persons(isolation):
+        if _goes_on(isolation):
+            yield (Premise(target, healthy=False, unknown=True, silence=True, unobserved=True, signals=rule.signals),)
+            return
         bad = rule.treat_unknown_as is UnknownAs.UNHEALTHY
         tolerated = rule.window(rule.toleration_seconds)
         yield (
@@ -35,9 +38,13 @@ def premises(rule: ZoneIsolation, action: Action, context: DecisionContext[ZoneS
         yield (Premise(target, healthy=True, least=least, signals=signals),)
 
 
+def _is_a_persons(isolation: Isolation | None) -> bool:
+    return isolation is not None and bool(isolation.by or isolation.practice)
+
+
 def _goes_on(isolation: Isolation | None) -> bool:
-    """True if a step of it is done, or a person has taken it over: half an isolation is no safe place to stop."""
-    return isolation is not None and bool(isolation.done or isolation.by or isolation.practice)
+    """True if a step of it is done, and the zone has not been healthy since."""
+    return isolation is not None and bool(isolation.done) and isolation.status == "InProgress"
 
 
 def _goes_back(isolation: Isolation | None) -> bool:

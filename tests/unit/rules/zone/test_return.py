@@ -211,8 +211,6 @@ def test_a_zone_that_is_well_before_its_first_step_is_done_is_let_alone() -> Non
     found = said(zone_rule(), ISOLATED, called_off, unhealthy("a", at=120), outcomes=False, until=135)
     # The same once more when it has been bad for its whole toleration again.
     assert [step[0] for step in steps(found)] == [110.0, 130.0]
-    done = said(zone_rule(), ISOLATED, answered(1, at=111), healthy("a", at=112), outcomes=False, until=115)
-    assert names(done) == ["+Fence", "+ShiftTraffic"]  # half an isolation is no place to stop
 
 
 def test_a_failback_that_is_called_off_before_anything_was_opened_isolates_without_a_step() -> None:
@@ -316,28 +314,51 @@ def test_what_a_person_brings_back_goes_on_when_the_zone_is_bad_again() -> None:
     assert wanted(played, 323, step.generation) is True
 
 
-def test_a_zone_that_is_proven_healthy_before_all_steps_are_done_comes_back_without_the_rest() -> None:
+def test_the_rest_of_an_isolation_is_not_done_while_the_zone_is_healthy() -> None:
     played = Played(answered=2)
-    for second in range(110, 132, 5):
-        played.until(second)
-        played.answer(second, 3, "Failed", "InProgress")
-        if second == 110:
-            played.take(111, *(fact for _, fact in healthy("a", at=111)))
-    assert {step.step for second, step in played.asked if second > 110} == {"Evacuate"}
-    assert wanted(played, 130, 3) is True  # half an isolation is no place to stop
-    played.until(131)
-    assert wanted(played, 131, 3) is False
-    played.answer(132, 3, "Refused")
-    assert [(step.step, step.undo) for second, step in played.asked if second > 130] == [("ShiftTraffic", True)]
+    played.until(110)
+    played.answer(110, 3, "Failed", "InProgress")
+    assert played.asked[-1][1].step == "Evacuate"
+    assert wanted(played, 110, 3) is True
+    played.take(111, *(fact for _, fact in healthy("a", at=111)))
+    assert wanted(played, 111, 3) is False
+    held = played.group.held
+    assert held is not None
+    assert (held.reason, held.detail) == ("HealthyNow", "a is healthy again, so that its isolation does not go on")
+    played.answer(112, 3, "Refused")
+    played.until(130)
+    assert [step for second, step in played.asked if second > 111] == []
+    played.until(132)
+    assert [(step.step, step.undo) for second, step in played.asked if second > 111] == [("ShiftTraffic", True)]
 
 
-def test_a_step_is_not_wanted_once_the_zone_is_proven_healthy_though_nothing_was_decided_since() -> None:
-    """A bus that was away: the executor's question comes before the timer of the decider."""
+def test_an_isolation_goes_on_with_its_next_step_when_the_zone_was_bad_again_for_its_toleration() -> None:
     played = Played(answered=2)
     played.until(110)
     played.take(111, *(fact for _, fact in healthy("a", at=111)))
-    assert wanted(played, 130, 3) is True
-    assert wanted(played, 132, 3) is False
+    played.answer(111.5, 3, "Refused")
+    played.take(113, *(fact for _, fact in unhealthy("a", at=113)))
+    played.until(122)
+    assert [step for second, step in played.asked if second > 111] == []
+    played.until(124)
+    assert [(second, step.step) for second, step in played.asked if second > 111] == [(123.0, "Evacuate")]
+
+
+def test_an_isolation_does_not_go_on_where_all_signals_say_that_the_zone_was_well_unheard() -> None:
+    """A bus that was away: the recovery was told to no decider, and that it is bad again is dated."""
+    played = Played(answered=2)
+    played.until(110)
+    played.take(111, *(fact for _, fact in unhealthy("a", at=111, source="probe", since=at_(100))))
+    later = {"source": "probe", "since": at_(118)}
+    one, other = (fact for _, fact in unhealthy("a", at=120, **later))
+    played.take(120, one)
+    assert wanted(played, 120, 3) is True, "the other one may have seen it bad all the time"
+    played.take(120.5, other)
+    assert wanted(played, 120.5, 3) is False
+    played.answer(121, 3, "Refused")
+    for second in (127, 129):
+        played.take(second, *(fact for _, fact in unhealthy("a", at=second, **later)))
+    assert [(second, step.step) for second, step in played.asked if second > 111] == [(129, "Evacuate")]
 
 
 def test_who_is_about_to_do_a_later_step_hears_first_how_the_zone_is() -> None:
