@@ -12,7 +12,7 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, TypeAdapter, V
 
 from bus import messages
 from bus.errors import Malformed
-from bus.messages import Message, Observation, WebhookPost, iso
+from bus.messages import Message, Observation, WebhookPost, Zones, iso
 
 MESSAGES: tuple[type[Message], ...] = tuple(
     one for one in vars(messages).values() if isinstance(one, type) and issubclass(one, Message) and "type" in vars(one)
@@ -85,8 +85,9 @@ def encode(message: Message, *, id: str, source: str, time: datetime) -> bytes: 
         f'{{"specversion": "1.0", "id": {_text(id)}, "source": {_text(source)}, "type": {_text(message.type)}, '
         f'"subject": {_text(message.about)}, "time": {_text(iso(time))}, "datacontenttype": "application/json"'
     )
-    # Of all that is stored most are observations, and most of what one could say is as usual.
-    data = message.model_dump_json(exclude_defaults=isinstance(message, Observation))
+    # Of all that is stored most are observations, and most of what one could say is as usual. An older release reads
+    # zones only without keys that it does not know.
+    data = message.model_dump_json(exclude_defaults=isinstance(message, Observation | Zones))
     return f'{head}, "data": {data}}}'.encode()
 
 

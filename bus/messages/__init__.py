@@ -22,7 +22,7 @@ from bus.messages.commands import (
     RetryZone,
 )
 from bus.messages.health import Observation, RefreshRequest
-from bus.messages.isolations import ZoneInventory, Zones, ZoneStep
+from bus.messages.isolations import MarkedNodes, ZoneInventory, Zones, ZoneStep
 from bus.messages.limiter import AcquireReply, AcquireRequest
 from bus.messages.placements import (
     CancelEviction,
@@ -101,6 +101,7 @@ __all__ = [
     "IsolateZone",
     "LoadBalancerKind",
     "LookSeen",
+    "MarkedNodes",
     "Message",
     "MessagePart",
     "Mode",

@@ -6,11 +6,26 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AwareDatetime, Field
 
-from bus.messages.base import ActionMessage, Message, MessagePart, Name
+from bus.messages.base import ActionMessage, Message, MessagePart, Name, Words
 
 Count = Annotated[int, Field(ge=0, le=1_000_000)]
 Phase = Literal["Failover", "Failback"]
 ZoneStatus = Literal["Pending", "InProgress", "Aborting", "Done", "Failed"]
+
+
+class MarkedNodes(MessagePart):
+    """Nodes of a zone that say, by their annotations, in whose isolation they are."""
+
+    rule: Name
+    """Rule that has fenced them."""
+    nodes: Count
+    """Number of nodes that are fenced and name it."""
+    by: Words = ""
+    """Person who has asked for it; empty: the rule itself."""
+    practice: bool = False
+    """True for a drill."""
+    released: Count = 0
+    """Number of nodes of the zone that its way back has let go, while others are fenced."""
 
 
 class ZoneInventory(MessagePart):
@@ -18,6 +33,8 @@ class ZoneInventory(MessagePart):
 
     nodes: Count
     healthy_nodes: Count
+    marked: MarkedNodes | None = None
+    """Isolation in which its nodes say they are; None: none of them says so."""
 
 
 class Zones(Message):

@@ -18,10 +18,15 @@ def not_to_remove(isolation: Isolation, *, running: bool, force: bool) -> str:
     if going or status == "Aborting":
         hint = "" if status == "Aborting" else "; --force opens it without proof"
         return f"{isolation.zone} is coming back: {isolation.phase}/{status}{hint}"
-    begun = isolation.phase == "Failover" and status in ("Pending", "InProgress")
-    if (running and status == "Done") or (not running and begun and not force):
+    begun = isolation.phase == "Failover" and status in ("Pending", "InProgress") and not _was_found(isolation)
+    if (running and (status == "Done" or _was_found(isolation))) or (not running and begun and not force):
         return f"{isolation.phase} of {isolation.zone} is {status}: reactor zone {'abort' if begun else 'failback'}"
     return ""
+
+
+def _was_found(isolation: Isolation) -> bool:
+    """True for one that was taken up again and may be complete: it is failed back, and not aborted."""
+    return bool(isolation.found) and isolation.status == "Pending"
 
 
 def not_to_continue(isolation: Isolation) -> str:
@@ -32,7 +37,7 @@ def not_to_continue(isolation: Isolation) -> str:
 
 def removal(rule: ZoneIsolation | None, group: Group, isolation: Isolation, *, force: bool) -> str:
     """Say what a failback, or an abort of what is being carried out, would do. `rule`: None where no file has it."""
-    finished = isolation.status == "Done"
+    finished = isolation.status == "Done" or _was_found(isolation)
     undone = undo_order(rule, isolation.touched) if rule is not None else isolation.touched[::-1]
     back = ", ".join(undone) or "nothing: no step has begun"
     what = "fail back" if finished or isolation.phase == "Failback" else "abort the isolation"

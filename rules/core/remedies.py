@@ -38,6 +38,7 @@ REMEDIES: Mapping[Held, str] = {
     Held.ZONE_NOT_RECOVERED: "wait until the zone is well; `reactor zone failback --force` opens it without proof",
     Held.IN_BLOCKED_WINDOW: "wait; the detail says until when",
     Held.ISOLATION_STANDS: "put the rule back into its mode, then bring the zone back",
+    Held.ISOLATION_FOUND: "see the detail: it comes back as the rule says, or by `reactor zone failback RULE`",
     Held.PRACTICE_BLOCKED: "see which signal or window stops the drill",
     Held.NO_LANDING_PLACE: "bring a cluster back, make room, or widen the policy's affinity: it then moves by itself",
     Held.GRACE_EXPIRED: "see why the new copy does not get Healthy",

@@ -18,6 +18,7 @@ from tests.judge.zone_history import CORDONED, EXCLUDED, FENCED, RELEASED, Marks
 
 TAINT = {"key": "reactor/isolated-zone", "value": ZONES[SICK], "effect": "NoSchedule"}
 NOTES = {
+    FENCED: "reactor/isolated-by",
     CORDONED: "reactor/cordoned-by-isolation", EXCLUDED: "reactor/excluded-by-isolation",
     RELEASED: "reactor/isolation-released-at",
 }  # fmt: skip
@@ -30,7 +31,7 @@ def marks_of(node: JsonObject) -> Marks:
     """Give what an isolation has left on a node."""
     labels, notes, spec = _parts(node)
     there = {
-        FENCED: TAINT in (spec.get("taints") or []),
+        FENCED: NOTES[FENCED] in notes and TAINT in (spec.get("taints") or []),
         CORDONED: NOTES[CORDONED] in notes and spec.get("unschedulable") is True,
         EXCLUDED: NOTES[EXCLUDED] in notes and BALANCER_LABEL in labels,
         RELEASED: NOTES[RELEASED] in notes,
@@ -44,7 +45,7 @@ def without_marks(node: JsonObject) -> tuple[Any, Any, Any]:
     labels, notes, spec = _parts(node)
     notes = {key: value for key, value in notes.items() if key not in [NOTES[mark] for mark in marks & set(NOTES)]}
     labels = {key: value for key, value in labels.items() if not (key == BALANCER_LABEL and EXCLUDED in marks)}
-    taints = [one for one in spec.get("taints") or [] if one != TAINT]
+    taints = [one for one in spec.get("taints") or [] if not (one == TAINT and FENCED in marks)]
     rest = {key: value for key, value in spec.items() if key != "taints"}
     if CORDONED in marks:
         del rest["unschedulable"]

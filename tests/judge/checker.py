@@ -198,7 +198,7 @@ def _interleaved(route: RouteHistory, run: Run) -> Iterator[Breach]:
         if last is not None:
             # What was in flight when the store was wiped may still be written with the old epoch.
             wiped = any(last.at - IN_HANDS <= wipe <= write.at for wipe in run.wipes)
-            if write.generation <= last.generation:
+            if write.generation <= last.generation and (route.stamped or not wiped):
                 what = f"generation {write.generation} after {last.generation}"
                 yield Breach("interleaved", route.name, write.at, what)
             elif write.epoch < last.epoch and not wiped:

@@ -61,6 +61,9 @@ class RouteHistory:
     """Seconds, beside a whole window, from the end of such a stretch to the action that is then due."""
     returns: bool = True
     """True if it moves back by itself; a zone whose rule asks a person does not."""
+    stamped: bool = True
+    """True if it says which decision it follows: its decisions count on after the store was wiped. Those about zones
+    begin again, and count on as long as there is no other wipe."""
 
     def outages_of(self, backend: str) -> tuple[Span, ...]:
         """Give when this backend was bad."""

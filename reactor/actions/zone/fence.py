@@ -13,8 +13,8 @@ from math import ceil
 
 from bus.messages import iso
 from reactor.actions.annotations import notes_of
-from reactor.actions.zone import zone_nodes
-from reactor.actions.zone.holds import FENCE, NodeHold
+from reactor.actions.zone import holds, zone_nodes
+from reactor.actions.zone.holds import NodeHold
 from reactor.actions.zone.isolation_context import InProgress, IsolationContext, StepResult
 from reactor.actions.zone.zone_marks import RELEASED
 from reactor.clients.kubernetes_port import JsonObject, KubeApi
@@ -22,7 +22,7 @@ from reactor.clients.kubernetes_port import JsonObject, KubeApi
 
 async def fence(api: KubeApi, isolation: IsolationContext) -> StepResult:
     """Taint and cordon every node of the zone. Raises Declined (ZoneNotFound, ZoneMismatch, ChangeRefused)."""
-    return await take(api, isolation, FENCE)
+    return await take(api, isolation, holds.fence_by(isolation.origin))
 
 
 async def unfence(api: KubeApi, isolation: IsolationContext) -> StepResult:
@@ -31,7 +31,7 @@ async def unfence(api: KubeApi, isolation: IsolationContext) -> StepResult:
     What was let go is counted on the nodes themselves, so that a crash neither starts over nor skips a wait.
     """
     zone = await zone_nodes.in_zone(api, isolation)
-    held = [node for node in zone if FENCE.give(node) is not None]
+    held = [node for node in zone if holds.unfence(node) is not None]
     if held:
         await _let_some_go(api, isolation, held=held, free=[node for node in zone if node not in held])
         zone = await zone_nodes.in_zone(api, isolation)
@@ -77,7 +77,7 @@ async def _let_some_go(
     stamp = iso(isolation.clock.now())
 
     def let_go(obj: JsonObject) -> list[JsonObject] | None:
-        operations = FENCE.give(obj)
+        operations = holds.unfence(obj)
         return None if operations is None else [*operations, *zone_nodes.put_note(obj, RELEASED, stamp)]
 
     await zone_nodes.each(held[: end - len(free)], lambda node: zone_nodes.change(api, node, let_go))

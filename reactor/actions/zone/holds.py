@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from reactor.actions.annotations import notes_of
 from reactor.actions.outcomes import Declined
 from reactor.actions.patches import escape
+from reactor.actions.zone.origin import ORIGIN_NOTES, IsolationOrigin, is_fence
 from reactor.actions.zone.zone_marks import BALANCER_LABEL, CORDONED, EXCLUDED, ISOLATED, OUT_OF_SERVICE
-from reactor.actions.zone.zone_nodes import drop, drop_note, name_of, put_note
+from reactor.actions.zone.zone_nodes import drop, drop_note, name_of, put_note, put_notes
 from reactor.clients.kubernetes_port import JsonObject
 
 OFF = "isolated-zone"
@@ -48,38 +50,46 @@ def _add_taint(node: JsonObject, taint: JsonObject) -> list[JsonObject]:
     return [_tested(node), {"op": "add", "path": "/spec/taints", "value": [taint]}]
 
 
-def _is_fence(taint: JsonObject) -> bool:
-    return (taint.get("key"), taint.get("effect")) == (ISOLATED, "NoSchedule")
-
-
 def _fenced(node: JsonObject, mark: str) -> bool:
-    fences = [taint for taint in _taints(node) if _is_fence(taint)]
+    fences = [taint for taint in _taints(node) if is_fence(taint)]
     if others := [taint for taint in fences if taint.get("value") != mark]:
         raise Declined("ChangeRefused", f"node {name_of(node)} is fenced for zone {others[0].get('value')}, not {mark}")
     return bool(fences)
 
 
-def _fence(node: JsonObject, mark: str) -> list[JsonObject] | None:
+def _fence(origin: IsolationOrigin, node: JsonObject, mark: str) -> list[JsonObject] | None:
     operations: list[JsonObject] = []
+    notes = dict(origin.notes)
     if not _fenced(node, mark):
         operations += _add_taint(node, {"key": ISOLATED, "value": mark, "effect": "NoSchedule"})
     if not (node.get("spec") or {}).get("unschedulable"):
         now = (node.get("spec") or {}).get("unschedulable")
         operations += [
             {"op": "test", "path": "/spec/unschedulable", "value": now},
-            *put_note(node, CORDONED, mark),  # with the change: who finds the cordon finds whose it is
             {"op": "add", "path": "/spec/unschedulable", "value": True},
         ]
+        notes[CORDONED] = mark  # with the change: who finds the cordon finds whose it is
+    operations += put_notes(node, notes)
+    for key in ORIGIN_NOTES:
+        operations += drop_note(node, key) if key not in notes else []
     return operations or None
 
 
-def _unfence(node: JsonObject) -> list[JsonObject] | None:
-    kept = [taint for taint in _taints(node) if not _is_fence(taint)]
+def unfence(node: JsonObject) -> list[JsonObject] | None:
+    """Give the patch that takes our fence off, that of another rule too, and nothing else; None: there is none."""
+    kept = [taint for taint in _taints(node) if not is_fence(taint)]
     operations = _keep(node, kept) if kept != _taints(node) else []
     if CORDONED in notes_of(node):
         operations += drop("/spec/unschedulable", (node.get("spec") or {}).get("unschedulable"))
         operations += drop_note(node, CORDONED)
+    for key in ORIGIN_NOTES:
+        operations += drop_note(node, key)
     return operations or None
+
+
+def fence_by(origin: IsolationOrigin) -> NodeHold:
+    """Give the hold that fences nodes, and says on each of them on whose word."""
+    return NodeHold(partial(_fence, origin), unfence, "fenced")
 
 
 def _keep(node: JsonObject, taints: list[JsonObject]) -> list[JsonObject]:
@@ -118,6 +128,5 @@ def _call_on(node: JsonObject) -> list[JsonObject] | None:
     return None if kept == _taints(node) else _keep(node, kept)
 
 
-FENCE = NodeHold(_fence, _unfence, "fenced")
 BALANCERS = NodeHold(_exclude, _include, "out of the load balancers")
 OUT = NodeHold(_call_off, _call_on, "out of service")

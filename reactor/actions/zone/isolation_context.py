@@ -16,6 +16,7 @@ from datetime import datetime, timedelta
 from bus.messages import Fact, ZoneStep
 from reactor.actions.execution import ExecutionContext
 from reactor.actions.guarded import GuardedEc2, GuardedKube
+from reactor.actions.zone.origin import IsolationOrigin
 from reactor.actions.zone.step_settings import StepSettings
 from reactor.clients import aws
 from reactor.clients.aws import Ec2
@@ -93,6 +94,11 @@ class IsolationContext:
         """Value of our taints, labels and tags: the provider's ID, which means the same zone in every account, else the
         zone's name."""
         return self.action.zone_id or self.action.zone
+
+    @property
+    def origin(self) -> IsolationOrigin:
+        """The rule, and the person who has asked for it, as nodes that are fenced say."""
+        return IsolationOrigin(self.action.rule, self.settings.by, self.settings.practice)
 
     @property
     def standing(self) -> bool:

@@ -58,11 +58,16 @@ class StepSettings(_Part):
     """Mode of the isolation, for people: it has decided the order of the steps."""
     timeout_seconds: Seconds = 900
     """Seconds from `decidedAt`; their meaning depends on the step."""
+    by: str = ""
+    """Fence and Verify: the person who has asked for the isolation; empty: the rule itself. Written on each node."""
+    practice: bool = False
+    """Fence and Verify: a drill. Written on each node."""
     batches: BatchSettings = BatchSettings()
     unproven: bool = False
     """Fence: nodes come back whether or not those before them are Ready, because a person has said so."""
     targets: tuple[str, ...] = ()
-    """ShiftTraffic: targets in this zone that our traffic rules are told are Unhealthy (signal zone-isolation)."""
+    """ShiftTraffic, Verify: targets in this zone that our traffic rules are told are Unhealthy (signal
+    zone-isolation)."""
     drain_seconds: Seconds = 0
     """ShiftTraffic: how long requests in flight are waited for, from `decidedAt`."""
     max_parallel: Annotated[int, Field(ge=1, le=500)] = 10

@@ -7,9 +7,8 @@ a pod that slipped onto it leaves, a new subnet is cut. Then it looks at the oth
 from __future__ import annotations
 
 from reactor.actions.outcomes import Declined, NotAsAsked
-from reactor.actions.zone import fence, network, zone_nodes
+from reactor.actions.zone import fence, network, shift_traffic, zone_nodes
 from reactor.actions.zone.evacuate import evacuate
-from reactor.actions.zone.holds import BALANCERS
 from reactor.actions.zone.isolation_context import IsolationContext, StepResult
 from reactor.clients.instant_queries import QueryFailed, QueryRefused
 from reactor.clients.kubernetes_port import ApiUnavailable, KubeApi
@@ -38,7 +37,7 @@ async def _check_step(api: KubeApi, isolation: IsolationContext, step: str) -> S
         case "Fence":
             return await fence.fence(api, isolation)
         case "ShiftTraffic":
-            return await fence.take(api, isolation, BALANCERS)
+            return await shift_traffic.shift(api, isolation)  # what the bus has lost is said again
         case "Evacuate":
             return await evacuate(api, isolation)
         case "CutNetwork":

@@ -6,6 +6,12 @@ from typing import Final
 
 ISOLATED: Final = "reactor/isolated-zone"
 """Taint of nodes, label of pods, tag of network ACLs, annotation of the isolation's record: the zone's ID."""
+ISOLATED_BY: Final = "reactor/isolated-by"
+"""Annotation of a node with our taint: the rule that has isolated its zone."""
+BY_HAND: Final = "reactor/isolated-by-hand"
+"""Annotation of a node with our taint: the person who has asked for it; there is none where it was the rule itself."""
+IN_PRACTICE: Final = "reactor/isolated-in-practice"
+"""Annotation of a node with our taint: it is fenced for a drill."""
 CORDONED: Final = "reactor/cordoned-by-isolation"
 """Annotation of a node: we cordoned it. One that another writer had cordoned has none, and stays cordoned."""
 EXCLUDED: Final = "reactor/excluded-by-isolation"

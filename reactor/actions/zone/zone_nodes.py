@@ -118,11 +118,20 @@ def _ready(node: JsonObject) -> Mapping[str, Any]:
 
 def put_note(obj: JsonObject, key: str, value: str) -> list[JsonObject]:
     """Give the operations that write an annotation, onto what was read."""
+    return put_notes(obj, {key: value})
+
+
+def put_notes(obj: JsonObject, wanted: Mapping[str, str]) -> list[JsonObject]:
+    """Give the operations that write these annotations, onto what was read; none where they are there."""
     notes = notes_of(obj)
-    if not notes:
-        return [_same(obj, "metadata", "annotations"), _add("/metadata/annotations", {key: value})]
-    at = f"/metadata/annotations/{escape(key)}"
-    return [{"op": "test", "path": at, "value": notes.get(key)}, _add(at, value)]
+    missing = {key: value for key, value in wanted.items() if notes.get(key) != value}
+    if missing and not notes:
+        return [_same(obj, "metadata", "annotations"), _add("/metadata/annotations", missing)]
+    operations: list[JsonObject] = []
+    for key, value in missing.items():
+        at = f"/metadata/annotations/{escape(key)}"
+        operations += [{"op": "test", "path": at, "value": notes.get(key)}, _add(at, value)]
+    return operations
 
 
 def drop_note(obj: JsonObject, key: str) -> list[JsonObject]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from bus.messages import Health
-from reactor.clients.changes import metadata_of, state_of_objects, strings_of
+from bus.messages import Health, MarkedNodes
+from reactor.actions.zone.origin import ORIGIN_NOTES, IsolationOrigin, is_fence, origin_of
+from reactor.actions.zone.zone_marks import RELEASED
+from reactor.clients.changes import dict_of, list_of, metadata_of, state_of_objects, strings_of
 from reactor.clients.kubernetes_port import JsonObject
 from reactor.clients.object_fields import MalformedField, condition, get
 from reactor.clients.quantities import quantity
@@ -18,6 +20,7 @@ EXCLUDED = "node.kubernetes.io/exclude-disruption"
 MAINTENANCE = "reactor/maintenance"
 """The annotation of any node by which people, or what upgrades a cluster, say that they are at it: who, and why."""
 CONTROL_PLANE = ("node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/etcd")
+_NOTES = (MAINTENANCE, *ORIGIN_NOTES, RELEASED)
 DISRUPTED_PERCENT, DISRUPTED_NODES = 55, 3
 """Kubernetes' --unhealthy-zone-threshold, and the least number of bad nodes for which it counts."""
 
@@ -38,6 +41,10 @@ class Node(NamedTuple):
     """The state of the object."""
     maintenance: str = ""
     """Maintainer of the cluster, by this node's annotation; empty: it has none."""
+    origin: IsolationOrigin | None = None
+    """Isolation that has fenced it; None: none has, or it does not say which."""
+    released: bool = False
+    """True if the way back of an isolation has let it go, and has not come to its end."""
 
     @property
     def ready(self) -> bool:
@@ -58,8 +65,11 @@ def project(found: JsonObject) -> JsonObject:
     status = found.get("status") if isinstance(found.get("status"), dict) else {}
     notes = strings_of(metadata.get("annotations"))
     kept = {key: metadata.get(key) for key in ("name", "labels", "uid", "resourceVersion")}
+    spec = found.get("spec") if isinstance(found.get("spec"), dict) else {}
+    fences = [taint for taint in list_of(spec.get("taints")) if is_fence(taint)] if isinstance(spec, dict) else []
     return {
-        "metadata": kept | {"annotations": {key: notes[key] for key in (MAINTENANCE,) if key in notes}},
+        "metadata": kept | {"annotations": {key: notes[key] for key in _NOTES if key in notes}},
+        "spec": {"taints": fences},
         "status": {key: status.get(key) for key in ("conditions", "allocatable")} if isinstance(status, dict) else {},
     }
 
@@ -67,11 +77,12 @@ def project(found: JsonObject) -> JsonObject:
 def node_of(found: JsonObject, zone_label: str) -> Node:
     """Read a projected node."""
     metadata = metadata_of(found)
-    labels = strings_of(metadata.get("labels"))
+    labels, notes = strings_of(metadata.get("labels")), strings_of(metadata.get("annotations"))
+    fenced = any(is_fence(taint) for taint in list_of(dict_of(found.get("spec")).get("taints")))
     return Node(
         str(metadata.get("name")), labels.get(zone_label, ""), EXCLUDED not in labels,
         any(role in labels for role in CONTROL_PLANE), verdict_of(found), _room(found),
-        state_of_objects([found]), maintenance_of(found),
+        state_of_objects([found]), maintenance_of(found), origin_of(notes) if fenced else None, RELEASED in notes,
     )  # fmt: skip
 
 
@@ -107,6 +118,32 @@ def tally(nodes: Iterable[Node]) -> dict[str, Tally]:
             before = found[node.zone]
             found[node.zone] = Tally(before.nodes + 1, before.ready + node.ready)
     return dict(found)
+
+
+def marked(nodes: Iterable[Node]) -> dict[str, MarkedNodes]:
+    """Give the isolation that the nodes of each zone name; of several the one that most of them name.
+
+    One of them that names a person is enough for a person's isolation, and one that is no drill's for no drill.
+    """
+    by_zone: dict[str, list[Node]] = defaultdict(list)
+    for node in nodes:
+        if node.zone:
+            by_zone[node.zone].append(node)
+    return {zone: said for zone, some in by_zone.items() if (said := _marked(some)) is not None}
+
+
+def _marked(zone: Iterable[Node]) -> MarkedNodes | None:
+    nodes = list(zone)
+    origins = [node.origin for node in nodes if node.origin is not None]
+    if not origins:
+        return None
+    counted = Counter(origin.rule for origin in origins)
+    rule = min(counted, key=lambda name: (-counted[name], name))
+    mine = [origin for origin in origins if origin.rule == rule]
+    return MarkedNodes(
+        rule=rule, nodes=len(mine), by=min((origin.by for origin in mine if origin.by), default=""),
+        practice=all(origin.practice for origin in mine), released=sum(node.released for node in nodes),
+    )  # fmt: skip
 
 
 def zone_verdict(zone: Tally) -> HealthVerdict:

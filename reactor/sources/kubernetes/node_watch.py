@@ -209,9 +209,13 @@ class NodeWatcher:
     async def _say_inventory(self) -> None:
         if self.nodes.doubted:
             return  # how many nodes there are is not known
+        marked = node_health.marked(self._nodes.values())
         inventory = Zones(
             cluster=self._source.cluster,
-            zones={name: ZoneInventory(nodes=one.nodes, healthy_nodes=one.ready) for name, one in self._zones.items()},
+            zones={
+                name: ZoneInventory(nodes=one.nodes, healthy_nodes=one.ready, marked=marked.get(name))
+                for name, one in self._zones.items()
+            },
             api_reachable=self.nodes.connected,
             maintenance=next((said for node in sorted(self._nodes) if (said := self._nodes[node].maintenance)), ""),
             observed_at=self._clock.now(),

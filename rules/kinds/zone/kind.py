@@ -34,6 +34,7 @@ from rules.core.values import replace
 from rules.kinds.zone import checks, zone_commands
 from rules.kinds.zone import progress as zone_progress
 from rules.kinds.zone import signal_spells as zone_signals
+from rules.kinds.zone.lost_record import taken_up
 from rules.kinds.zone.model import ZoneIsolation
 from rules.kinds.zone.next_step import desire as desire
 from rules.kinds.zone.next_step import was_carried_out
@@ -97,12 +98,13 @@ def way_back_only(rule: ZoneIsolation) -> ZoneIsolation:
 
 
 def observe(rule: ZoneIsolation, group: ZoneGroup, fact: Fact, now: datetime) -> ZoneGroup:
-    """Fold in the zones as they are listed, or a person's command."""
+    """Fold in the zones as they are listed, with an isolation that they show and that was lost; or a person's
+    command."""
     group = _noted(rule, group)
     state = group.state
     match fact:
         case Zones():
-            state = with_inventory(state, fact, min(fact.observed_at, now))
+            state = taken_up(rule, with_inventory(rule, state, fact, min(fact.observed_at, now)), now)
         case IsolateZone() | FailbackZone() | RetryZone():
             state = zone_commands.follow(rule, state, fact, now)
     return updated(group, state=state)
@@ -221,6 +223,7 @@ KIND: RuleKind[ZoneIsolation, ZoneState] = RuleKind(
             Held.ZONE_NOT_RECOVERED,
             Held.IN_BLOCKED_WINDOW,
             Held.ISOLATION_STANDS,
+            Held.ISOLATION_FOUND,
             Held.OVERRIDDEN,
             Held.PRACTICE_BLOCKED,
             Held.BACKING_OFF,

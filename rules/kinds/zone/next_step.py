@@ -16,11 +16,12 @@ from rules.kinds.zone.machine import ABORTING, BACK_FAILED, BACK_PENDING, BACK_R
 from rules.kinds.zone.model import StepName, ZoneIsolation
 from rules.kinds.zone.plan import RETRIES_MAX, settings_for
 from rules.kinds.zone.record import is_the_rules_own, next_step, next_undo, place_of, zone_seen
-from rules.kinds.zone.request import agreed_at, bad_zones, limits_of, recovery_of, request_for
+from rules.kinds.zone.request import Recovery, agreed_at, bad_zones, limits_of, recovery_of, request_for
 from rules.kinds.zone.state import Isolation, ZoneGroup, ZoneState
 from rules.kinds.zone.zone_commands import ABORTED
 from rules.limits.windows import open_until
 
+BY_A_PERSON = "reactor zone failback brings it back"
 CONCURRENCY_KEY = "zone"
 AGAIN = timedelta(seconds=30)
 """A guard that refuses is asked again after this, also when nothing was heard."""
@@ -107,13 +108,27 @@ def _again(isolation: Isolation, desired: DesiredState) -> DesiredState:
 
 
 def _start(rule: ZoneIsolation, group: ZoneGroup, isolation: Isolation, now: datetime) -> DesiredState:
-    if isolation.touched and is_the_rules_own(isolation) and zone_progress.is_well(rule, group, isolation):
-        detail = f"{isolation.zone} is healthy again, so that its isolation does not go on"
-        return DesiredState(held=(Held.HEALTHY_NOW, detail), requeue_at=recovery_of(rule, group, isolation, now).at)
     answer = admit(zone_progress.request_of(rule, group, isolation, now), limits_of(rule))
     if not answer.admit and answer.reason is not None:
-        return DesiredState(held=(answer.reason, answer.detail), requeue_at=now + AGAIN)
+        held, recovery = (answer.reason, answer.detail), recovery_of(rule, group, isolation, now)
+        if isolation.found:
+            held = (Held.ISOLATION_FOUND, f"{isolation.found}; {_returns(rule, isolation, recovery)}")
+        elif isolation.touched and is_the_rules_own(isolation) and zone_progress.is_well(rule, group, isolation):
+            held = (Held.HEALTHY_NOW, f"{isolation.zone} is healthy again, so that its isolation does not go on")
+        proven_at = recovery.at if isolation.touched else None
+        return DesiredState(held=held, requeue_at=first_of(now + AGAIN, proven_at))
     return _while_bad(rule, group, isolation, _do(rule, isolation, follows=bool(isolation.touched)))
+
+
+def _returns(rule: ZoneIsolation, isolation: Isolation, recovery: Recovery) -> str:
+    """Say what brings a zone back whose isolation was found."""
+    names = rule.failback.signals
+    if not rule.failback.automatic:
+        return f"failback.automatic is false: {BY_A_PERSON}"
+    if names is not None and not isolation.witnessed:
+        # What they have seen before is lost, and one that is blind to the failure proves nothing.
+        return f"none of {', '.join(names)} has called the zone bad since: {BY_A_PERSON}"
+    return recovery.detail
 
 
 def _while_bad(rule: ZoneIsolation, group: ZoneGroup, isolation: Isolation, desired: DesiredState) -> DesiredState:
@@ -185,8 +200,10 @@ def _failback(rule: ZoneIsolation, group: ZoneGroup, isolation: Isolation, now: 
         return DesiredState(held=(Held.IN_BLOCKED_WINDOW, detail), requeue_at=max(ends))
     recovery = recovery_of(rule, group, isolation, now)
     if not recovery.proven:
-        reason = Held.BACKING_OFF if recovery.backs_off else Held.ZONE_NOT_RECOVERED
-        return DesiredState(held=(reason, recovery.detail), requeue_at=recovery.at)
+        held = (Held.BACKING_OFF if recovery.backs_off else Held.ZONE_NOT_RECOVERED, recovery.detail)
+        if isolation.found:
+            held = (Held.ISOLATION_FOUND, f"{isolation.found}; {recovery.detail}")
+        return DesiredState(held=held, requeue_at=recovery.at)
     safe = isolation.status != "Pending" or bool(isolation.back_by)  # nothing blocks a person's command
     desired = _back(rule, isolation, because, safe=safe, detail=recovery.detail)
     if isolation.back_by or isolation.practice or recovery.since is None:
@@ -216,6 +233,8 @@ def _isolated(
     if now < expires:
         look_at, recovery = None if acts else isolation.look_at, recovery_of(rule, group, isolation, now)
         held = (Held.BACKING_OFF, recovery.detail) if recovery.backs_off else None
+        if isolation.found:  # a person's: the rule does not open it
+            held = (Held.ISOLATION_FOUND, f"{isolation.found}; {BY_A_PERSON}")
         return DesiredState(acts=acts, held=held, requeue_at=first_of(expires, look_at, recovery.at))
     detail = f"isolated since {isolation.since.isoformat()}; expirySeconds is {rule.expiry_seconds:g}"
     return DesiredState(acts=acts, held=(Held.ISOLATION_EXPIRED, detail))
@@ -234,6 +253,7 @@ def _act(
         "settings": settings_for(
             rule, isolation.zone, step, undo=undo, mode=isolation.mode, steps=isolation.steps,
             targets=isolation.targets, unproven=bool(isolation.waived) or isolation.status == "Aborting",
+            by=isolation.by, practice=isolation.practice,
         ),
     }  # fmt: skip
     why = f"{isolation.by}: {isolation.reason}" if isolation.by and isolation.phase == "Failover" else ""

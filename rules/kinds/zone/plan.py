@@ -77,29 +77,34 @@ def seconds_for(rule: ZoneIsolation, step: str, *, undo: bool) -> float:
 
 def settings_for(
     rule: ZoneIsolation, zone: str, step: str, *, undo: bool = False, mode: PlanMode, steps: Sequence[str],
-    targets: Sequence[str] = (), unproven: bool = False,
+    targets: Sequence[str] = (), unproven: bool = False, by: str = "", practice: bool = False,
 ) -> dict[str, Any]:  # fmt: skip
     """Give what the carrier is told about a step. The same in every try: what differs would be another action.
 
     As JSON has it: a restart reads a stored step back with lists for tuples, and would take it for another one.
 
-    `targets`: of a zone that the rule does not name any more. `unproven`: it comes back although it may be bad.
+    `targets`: of a zone that the rule does not name any more. `unproven`: it comes back although it may be bad. `by`:
+    the person who has asked for the isolation. `practice`: it is a drill.
 
     `timeoutSeconds` of Evacuate is the time in which pods are asked; taking the rest away comes on top of it.
     """
     seconds = seconds_for(rule, step, undo=True) if undo else rule.seconds_for(StepName(step))
+    known = rule.zone(zone)
+    targets = list(known.targets if known else targets)
     out: dict[str, Any] = {"timeoutSeconds": seconds, "mode": mode}
     if rule.shoot is not None:
         out["shoot"] = rule.shoot.model_dump(mode="json")
     if rule.seed is not None:
         out["seed"] = rule.seed.model_dump(mode="json")
+    if step in (StepName.FENCE, StepName.VERIFY) and not undo:
+        # Written on each node. Without them it is the rule's own.
+        out |= ({"by": by} if by else {}) | ({"practice": True} if practice else {})
     match step:
         case StepName.FENCE:
             out["batches"] = rule.failback.batches.model_dump(mode="json")
             out |= {"unproven": True} if undo and unproven else {}
         case StepName.SHIFT_TRAFFIC:
-            known = rule.zone(zone)
-            out |= {"targets": list(known.targets if known else targets), "drainSeconds": rule.drain_seconds}
+            out |= {"targets": targets, "drainSeconds": rule.drain_seconds}
         case StepName.EVACUATE:
             out |= {"maxParallel": rule.max_parallel_evictions, "force": rule.force.value}
             # A node is given up only when it is proven to be cut off.
@@ -109,6 +114,7 @@ def settings_for(
         case StepName.VERIFY:
             out |= {"steps": list(steps), "network": rule.network.model_dump(mode="json")}
             out["healthyShare"] = rule.healthy_share
+            out |= {"targets": targets} if targets else {}
             out |= rule.verify.model_dump(mode="json") if rule.verify is not None else {}
     return out
 

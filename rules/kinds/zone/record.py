@@ -116,7 +116,9 @@ def apply(rule: ZoneIsolation, state: ZoneState, event: IsolationEvent, at: date
         # not keep the rule from the real thing.
         undone = isolation.phase == "Failback" or before == ABORTING
         if isolation.practice or not (isolation.touched or undone):
-            return replace(state, isolation=None)
+            ended = isolation.touched or undone
+            return replace(state, isolation=None, has_ended=state.has_ended or bool(ended and not isolation.rehearsed))
+        state = replace(state, has_ended=state.has_ended or not isolation.rehearsed)
         return replace(state, isolation=None, ended_at=at, returns=_returned(isolation, state.returns, at))
     moved = replace(
         isolation, phase=to.phase.value, status=to.status.value, since=at, asked_at=None, trouble="",
@@ -196,6 +198,7 @@ def did(rule: ZoneIsolation, state: ZoneState, step: str, at: datetime, *, undo:
     failed = isolation.status == "Failed"  # done too late: the step counts, and a person is asked all the same
     isolation = replace(
         isolation, touched=touched, done=done, tries=isolation.tries if failed else 0,
+        found=isolation.found if undo else "",
         since=isolation.since if failed or isolation.status == "Done" else at,
         asked_at=None, trouble="", failure=isolation.failure if failed else "",
     )  # fmt: skip

@@ -12,6 +12,7 @@ from rules.core.timers import runs
 from rules.kinds.zone.admission import SOURCES_MIN
 from rules.kinds.zone.model import ZoneIsolation
 from rules.kinds.zone.question import AdmissionLimits, AdmissionRequest, Nodes, expired_share
+from rules.kinds.zone.seen_zones import lost_zones
 from rules.kinds.zone.state import Isolation, ZoneGroup, ZonesSeen, ZoneState
 from rules.limits.backoff import BASE_SECONDS, longer, times
 from rules.rulefile.model import UnknownAs
@@ -56,11 +57,12 @@ def request_for(
     agreed = now if seconds_bad >= _tolerated(rule) else None  # before that it is too early for all of them
     share, what = _expired(seen, zone)
     other = isolation is not None and isolation.zone != zone
+    lost = tuple(name for name in lost_zones(rule, state) if name != zone)
     is_isolated = isolation is not None and (isolation.phase, isolation.status) == ("Failover", "Done")
     return AdmissionRequest(
         zone=zone,
         zones={name: Nodes(one.nodes, one.healthy) for name, one in seen.zones.items()} if seen else {},
-        isolated=(isolation.zone,) if isolation is not None and is_isolated else (),
+        isolated=((isolation.zone,) if isolation is not None and is_isolated else ()) + lost,
         in_progress=isolation.zone if isolation is not None and other and not is_isolated else None,
         since_last_ended=now - state.ended_at if state.ended_at is not None else None,
         paused=group.paused.words if group.paused is not None else "",

@@ -14,6 +14,19 @@ from rules.core.values import replace
 
 
 @dataclass(frozen=True, slots=True)
+class ZoneMarks:
+    """Isolation by this rule, as the nodes of a zone say it."""
+
+    nodes: int
+    """Number of fenced nodes."""
+    by: str = ""
+    """Person who has asked for it; empty: the rule itself."""
+    practice: bool = False
+    released: int = 0
+    """Number of nodes that its way back has let go."""
+
+
+@dataclass(frozen=True, slots=True)
 class ZoneNodes:
     """One zone as it was last seen."""
 
@@ -21,6 +34,8 @@ class ZoneNodes:
     healthy: int
     dark_since: datetime | None = None
     """Since when none of its nodes is healthy."""
+    marks: ZoneMarks | None = None
+    """Isolation by this rule in which they say they are; None: none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +109,8 @@ class Isolation:
     """failback.signals: since when they all call it healthy."""
     witnessed: bool = False
     """failback.signals: whether one of them has seen the zone bad. One that has not proves nothing by itself."""
+    found: str = ""
+    """Sentence that says by which nodes it was found, after its record was lost; empty: its record is its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +155,8 @@ class ZoneState:
     """The last return of each zone; none of one that a person has brought back."""
     left_open: Mapping[str, str] = field(default_factory=dict)
     """Zones that a person has brought back, and who: the rule isolates none of them before it was well once."""
+    has_ended: bool = False
+    """True once an isolation or a drill of this group has ended: what its nodes say is no isolation that was lost."""
 
 
 def without_dates(state: ZoneState) -> ZoneState:

@@ -121,7 +121,8 @@ def taken_back(rule: ZoneIsolation, state: ZoneState, by: str, now: datetime, *,
 def _is_unfinished(rule: ZoneIsolation, isolation: Isolation) -> bool:
     place = place_of(isolation)
     if place == PENDING:
-        return extent(rule, isolation) is not Extent.ALL  # all of it: a finished one whose way back was called off
+        # All of it: a finished one whose way back was called off. One that was found may have been finished, too.
+        return extent(rule, isolation) is not Extent.ALL and not isolation.found
     return place in (RUNNING, ABORTING, FAILED)
 
 

@@ -14,6 +14,7 @@ from bus.messages import (
     FailbackZone,
     FailoverTraffic,
     IsolateZone,
+    MarkedNodes,
     Pause,
     Reject,
     ReleaseTraffic,
@@ -29,11 +30,28 @@ Text = Annotated[str, StringConstraints(min_length=1, max_length=253)]
 Count = Annotated[int, Field(ge=0, le=1_000_000)]
 
 
+class MarkedGiven(Model):
+    """Isolation in which the nodes of a zone say they are, by their annotations."""
+
+    rule: Text
+    """The rule that has isolated the zone."""
+    nodes: Count
+    """Number of fenced nodes."""
+    by: Annotated[str, StringConstraints(max_length=253)] = ""
+    """Person who has asked for the isolation; empty: the rule itself."""
+    practice: bool = False
+    """True for a drill."""
+    released: Count = 0
+    """Number of nodes that its way back has let go."""
+
+
 class ZoneGiven(Model):
     """One zone's nodes."""
 
     nodes: Count
     healthy_nodes: Count
+    marked: MarkedGiven | None = None
+    """Isolation in which the nodes say they are, where its record was lost."""
 
 
 class ZonesGiven(Model):
@@ -53,7 +71,12 @@ class ZonesGiven(Model):
     def fact(self, second: float) -> Zones:
         """Inventory of the zones at this second."""
         zones = {
-            name: ZoneInventory(nodes=one.nodes, healthy_nodes=one.healthy_nodes) for name, one in self.zones.items()
+            name: ZoneInventory(
+                nodes=one.nodes,
+                healthy_nodes=one.healthy_nodes,
+                marked=MarkedNodes(**one.marked.model_dump(by_alias=False)) if one.marked is not None else None,
+            )
+            for name, one in self.zones.items()
         }
         return Zones(
             cluster=self.cluster, zones=zones, demand_nodes=self.demand_nodes,

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 import yaml
 
-from reactor.actions.zone.holds import BALANCERS, FENCE, OUT
+from reactor.actions.zone.holds import BALANCERS, OUT, fence_by
+from reactor.actions.zone.origin import ORIGIN_NOTES, IsolationOrigin
 from tests.contract.kube.objects import config_map, pod
 from tests.kube.api import JSON_PATCH, PATIENCE, Api
 
@@ -18,6 +19,7 @@ COMPONENTS = ROOT / "deploy/kustomize/components"
 POLICY = COMPONENTS / "zone-isolation/admission-policy.yaml"
 ISOLATIONS = COMPONENTS / "zone-isolation-gardener/subnetisolations-crd.yaml"
 MARK = "use1-az6"
+FENCE = fence_by(IsolationOrigin("prod-zones", "ann"))
 ZONE = "topology.kubernetes.io/zone"
 
 
@@ -47,6 +49,8 @@ async def test_fencing_adds_one_taint_and_takes_one_away(kube: Api) -> None:
                     break
                 assert fenced.code in (409, 422), fenced.body
         assert _ours(fenced.body) == ["gpu", "reactor/isolated-zone"]
+        assert fenced.body["metadata"]["annotations"]["reactor/isolated-by"] == "prod-zones"
+        assert fenced.body["metadata"]["annotations"]["reactor/isolated-by-hand"] == "ann"
         assert fenced.body["spec"]["unschedulable"] is True
         for hold in (BALANCERS, OUT):
             node = (await kube.get(path)).body
@@ -57,6 +61,7 @@ async def test_fencing_adds_one_taint_and_takes_one_away(kube: Api) -> None:
             done = await kube.patch(path, hold.give(node), JSON_PATCH)
             assert done.code == 200, done.body
         assert _ours(done.body) == ["gpu"]
+        assert not {*ORIGIN_NOTES} & {*(done.body["metadata"].get("annotations") or {})}
         assert not done.body["spec"].get("unschedulable")
         assert done.body["metadata"]["labels"].get("node.kubernetes.io/exclude-from-external-load-balancers") is None
     finally:

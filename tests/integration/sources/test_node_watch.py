@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from bus.messages import Fact, Health, ZoneInventory, Zones
+from bus.messages import Fact, Health, MarkedNodes, ZoneInventory, Zones
 from reactor.demo.kube import CutWatch, EmulatedCluster, Fault, Forbid, JsonObject, Reset, StatusFault
 from reactor.sources.kubernetes import heartbeats, node_watch
 from reactor.sources.source_context import SourceContext
@@ -134,6 +134,35 @@ async def test_another_label_may_name_the_zone_and_excluded_nodes_do_not_count(
         found = await heard.heard(zones(lambda fact: bool(fact.zones)))
     assert isinstance(found, Zones)
     assert found.zones == {"r1": ZoneInventory(nodes=1, healthy_nodes=1)}
+
+
+def fenced(east: EmulatedCluster, name: str, **notes: str) -> None:
+    taint = {"key": "reactor/isolated-zone", "value": "use1-az6", "effect": "NoSchedule"}
+    noted = {f"reactor/{key.replace('_', '-')}": value for key, value in notes.items()}
+    east.patch("nodes", name, {"metadata": {"annotations": noted}, "spec": {"taints": [taint]}})
+
+
+async def test_the_inventory_of_zones_says_whose_isolation_nodes_are_in(
+    world: SourceContext, heard: Heard, three_zones: EmulatedCluster, running: Running
+) -> None:
+    fenced(three_zones, "a1", isolated_by="prod-zones", isolated_by_hand="ann")
+    fenced(three_zones, "a2", isolated_by="prod-zones")
+    fenced(three_zones, "b1")  # by a release that did not write whose
+    three_zones.patch("nodes", "b2", {"metadata": {"annotations": {"reactor/isolated-by": "prod-zones"}}})
+    fenced(three_zones, "c1", isolated_by="prod-zones", isolated_in_practice="true")
+    async with running(node_watch.run(source(), world)):
+        await heard.heard(zones(lambda fact: {name: one.marked for name, one in fact.zones.items()} == {
+            "a": MarkedNodes(rule="prod-zones", nodes=2, by="ann"), "b": None,
+            "c": MarkedNodes(rule="prod-zones", nodes=1, practice=True),
+        }))  # fmt: skip
+        back: dict[str, Any] = {"reactor/isolated-by": None, "reactor/isolated-by-hand": None}
+        notes = back | {"reactor/isolation-released-at": "2026-01-01T00:00:00Z"}
+        three_zones.patch("nodes", "a1", {"metadata": {"annotations": notes}, "spec": {"taints": None}})
+        await heard.heard(zones(lambda fact: fact.zones["a"].marked == MarkedNodes(
+            rule="prod-zones", nodes=1, released=1
+        )))  # fmt: skip
+        fenced(three_zones, "c2", isolated_by="prod-zones")
+        await heard.heard(zones(lambda fact: fact.zones["c"].marked == MarkedNodes(rule="prod-zones", nodes=2)))
 
 
 async def test_the_inventory_of_zones_says_what_is_needed_before_one_may_go(

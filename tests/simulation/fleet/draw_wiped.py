@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tests.simulation.fleet.draw_together import draw_together
+from tests.simulation.fleet.draw_zones import draw_zones
 from tests.simulation.fleet.scenario import Kind, Scenario
 
 OFTEN: tuple[Kind, ...] = ("bus-wiped", "all-gone", "api-down")
@@ -18,3 +19,10 @@ def draw_wiped(seed: int) -> Scenario:
     place = 1 if seed % 3 == 0 and len(faults) > 1 else 0
     faults[place] = replace(faults[place], kind="bus-wiped")
     return replace(scenario, faults=tuple(faults))
+
+
+def draw_wiped_zones(seed: int) -> Scenario:
+    """Give one in which that happens while zones are isolated, are about to be, or are on their way back."""
+    scenario = draw_zones(seed)
+    first, *others = scenario.faults
+    return replace(scenario, faults=(replace(first, kind="bus-wiped"), *others))

@@ -11,7 +11,7 @@ from tests.simulation.fleet.draw_edits import draw_edits
 from tests.simulation.fleet.draw_orders import draw_orders
 from tests.simulation.fleet.draw_pauses import draw_pauses
 from tests.simulation.fleet.draw_together import draw_together
-from tests.simulation.fleet.draw_wiped import draw_wiped
+from tests.simulation.fleet.draw_wiped import draw_wiped, draw_wiped_zones
 from tests.simulation.fleet.draw_workloads import draw_workloads
 from tests.simulation.fleet.draw_zones import draw_zones
 from tests.simulation.fleet.scenario import Scenario
@@ -29,6 +29,7 @@ DRAWS: Mapping[str, Callable[[int], Scenario]] = {
     "orders": draw_orders,
     "workloads": draw_workloads,
     "wiped": draw_wiped,
+    "wiped-zones": draw_wiped_zones,
 }
 OF_A_THOUSAND = {"faults": 1000, "together": 100, "edits": 100}
 """Of each other: 20."""

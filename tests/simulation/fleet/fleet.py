@@ -129,7 +129,7 @@ class Fleet:
             stamped = self._scenario.stamped
             source = Source(
                 bus, publisher, process.clock, self.cluster, self._healthy, looks, stamped=stamped,
-                zones=self._zones.clusters, workloads=self._workloads,
+                zones=self._zones, workloads=self._workloads,
             )  # fmt: skip
             sources.append(source)
             process.start(lambda: forever("source", sources[0].run))

@@ -32,6 +32,7 @@ from rules.kinds.cluster_taint import kind as taint_kind
 from rules.kinds.cluster_taint.model import ClusterTaint
 from rules.kinds.workload import causes, old_copy
 from rules.kinds.workload.model import WorkloadFailover
+from rules.kinds.zone import kind as zone_kind
 from rules.kinds.zone import zone_commands
 from rules.kinds.zone.model import ZoneIsolation
 from rules.limits import approvals
@@ -256,6 +257,11 @@ def orders_are_forgotten(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(zone_commands, "follow", unnamed)
 
 
+def lost_isolations_forgotten(patch: pytest.MonkeyPatch) -> None:
+    """A group that has lost its record does not ask the nodes whether their zone is isolated."""
+    patch.setattr(zone_kind, "taken_up", lambda _rule, state, _now: state)
+
+
 def unseen_time_counts(patch: pytest.MonkeyPatch) -> None:
     """A status that is the same before and after a time without a look counts as unbroken."""
     patch.setattr(debounce, "is_broken", lambda *_: False)
@@ -281,6 +287,7 @@ MUTANTS: dict[str, Mutant] = {
         named_without_its_date, shorter_windows_count, edits_are_not_considered,
         zones_without_evidence, unseen_time_counts, pauses_forgotten, taints_without_evidence,
         old_taints_stay_wanted, taints_in_doubt_forgotten, a_yes_counts_again, orders_are_forgotten,
+        lost_isolations_forgotten,
         workloads_without_evidence, recoveries_count_before_a_move, old_copies_go_at_once,
     )
 }  # fmt: skip

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from random import Random
 from typing import Any
@@ -20,7 +20,7 @@ from reactor.sources.standing_fact import LONG_AGO
 from tests.simulation.fleet.bus import SimBus
 from tests.simulation.fleet.cluster import CLUSTER, NAMESPACE, Cluster
 from tests.simulation.fleet.workloads import Workloads, members
-from tests.simulation.fleet.zones import inventory, zone_target
+from tests.simulation.fleet.zones import IsolatedZones, inventory, zone_target
 
 NAME, SECOND = "source", "second"
 """Names by which it is asked: the second is that of the second of two signals of a zone."""
@@ -43,9 +43,9 @@ class Source:
     def __init__(
         self, bus: SimBus, publisher: FactPublisher, clock: Clock, cluster: Cluster,
         healthy: Callable[[], Mapping[str, bool]], random: Random, *, stamped: bool = True,
-        zones: Sequence[str], workloads: Workloads,
+        zones: IsolatedZones, workloads: Workloads,
     ) -> None:  # fmt: skip
-        """`stamped`: whether objects say which decision they follow. `zones`: clusters whose zones are listed."""
+        """`stamped`: whether objects say which decision they follow. `zones`: those that are listed."""
         self._bus = bus
         bus.on_facts_lost(self._owe_all)
         self._publisher = publisher
@@ -81,7 +81,7 @@ class Source:
         requests = RefreshRequests(self._bus, self._clock).hear
         asked: list[tuple[str, Republisher[Observation]]] = [(NAME, self._health)]
         kept: list[Republisher[Any]] = [self._health, self._routes]
-        if self._zones:
+        if self._zones.clusters:
             asked.append((SECOND, self._second))
             kept += [self._second, self._listed]
         if self._workloads.names:
@@ -128,8 +128,9 @@ class Source:
                 changed = before is None or before.status is not status
                 await standing.say(key, said, changed=changed, look=look, unbroken=unbroken)
         self._last = now
-        for name in self._zones:
-            zones, listed = inventory(name, now, healthy=truth[zone_target(name)]), self._listed.get(name)
+        for name in self._zones.clusters:
+            zones = inventory(name, now, healthy=truth[zone_target(name)], marked=self._zones.marked(name))
+            listed = self._listed.get(name)
             await self._listed.say(name, zones, changed=listed is None or listed.zones != zones.zones, look=look)
         await self._list_workloads(now, look)
         for path, obj in self._cluster.objects.items():

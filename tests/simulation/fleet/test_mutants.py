@@ -14,7 +14,7 @@ from tests.simulation.fleet.draw_edits import draw_edits
 from tests.simulation.fleet.draw_orders import draw_orders
 from tests.simulation.fleet.draw_pauses import draw_pauses
 from tests.simulation.fleet.draw_together import draw_together
-from tests.simulation.fleet.draw_wiped import draw_wiped
+from tests.simulation.fleet.draw_wiped import draw_wiped, draw_wiped_zones
 from tests.simulation.fleet.draw_workloads import draw_workloads
 from tests.simulation.fleet.draw_zones import draw_zones
 from tests.simulation.fleet.judge import judge
@@ -61,6 +61,7 @@ HUNTS = (
     Hunt("taints_without_evidence", frozenset({"early", "needless"}), draw_clusters, 20),
     Hunt("old_taints_stay_wanted", frozenset({"early", "needless", "blind"}), draw_clusters, 1, first=3),
     Hunt("taints_in_doubt_forgotten", frozenset({"lost", "converged"}), draw_clusters, 1, first=155),
+    Hunt("lost_isolations_forgotten", frozenset({"lost", "converged"}), draw_wiped_zones, 1),
     Hunt("orders_are_forgotten", frozenset({"unordered"}), draw_orders, 2),
     Hunt("workloads_without_evidence", frozenset({"early", "needless"}), draw_workloads, 8, first=24),
     Hunt("recoveries_count_before_a_move", frozenset({"early"}), draw_workloads, 4, first=1),

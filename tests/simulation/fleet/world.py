@@ -174,6 +174,7 @@ class World:
                 tuple(Span(START + span.begin, START + span.end) for span in plan.outages),
                 tuple(self._writes[plan.name]), {second: ()}, blind=tuple(self.faults.blind), dark=False,
                 returns=second != SECOND and not (second == REST and self.scenario.expires is not None),
+                stamped=second != REST,
             )
             for second, plan in (
                 *((plan.second, plan) for plan in self.scenario.plans), *((REST, zone) for zone in self.scenario.zones),

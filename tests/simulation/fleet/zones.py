@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from datetime import datetime
 
-from bus.messages import Outcome, ZoneInventory, Zones, ZoneStep
+from bus.messages import MarkedNodes, Outcome, ZoneInventory, Zones, ZoneStep
 from reactor.actions.execution import ExecutionContext
 from reactor.actions.outcomes import done, failed
 from reactor.actions.zone.isolation_context import Maintained
@@ -37,9 +37,10 @@ def zone_rule(plan: Plan, mode: Sequence[str]) -> list[str]:
     ]  # fmt: skip
 
 
-def inventory(cluster: str, at: datetime, *, healthy: bool) -> Zones:
-    """Give the zones of a cluster as they are listed. `healthy`: whether the first one is."""
-    first = ZoneInventory(nodes=NODES, healthy_nodes=NODES if healthy else 0)
+def inventory(cluster: str, at: datetime, *, healthy: bool, marked: MarkedNodes | None) -> Zones:
+    """Give the zones of a cluster as they are listed. `healthy`: whether the first one is. `marked`: what its nodes
+    say of its isolation."""
+    first = ZoneInventory(nodes=NODES, healthy_nodes=NODES if healthy else 0, marked=marked)
     rest = ZoneInventory(nodes=NODES, healthy_nodes=NODES)
     return Zones(cluster=cluster, zones={ZONE: first, REST: rest}, demand_nodes=NODES, observed_at=at)
 
@@ -53,7 +54,11 @@ class IsolatedZones:
         """`names`: of the clusters. `is_down`: whether their API servers answer no request."""
         self._loop, self._is_down, self._wrote = loop, is_down, wrote
         self.clusters = names
-        self._isolated: set[str] = set()
+        self._isolated: dict[str, MarkedNodes] = {}
+
+    def marked(self, cluster: str) -> MarkedNodes | None:
+        """Give what the nodes of the cluster's first zone say of its isolation; None: it is in none."""
+        return self._isolated.get(cluster)
 
     async def is_isolated(self, cluster: str) -> bool:
         """Raises ApiUnavailable."""
@@ -66,7 +71,10 @@ class IsolatedZones:
         name = action.cluster
         if await self.is_isolated(name) is not action.undo:
             return
-        self._isolated ^= {name}
+        if action.undo:
+            del self._isolated[name]
+        else:
+            self._isolated[name] = MarkedNodes(rule=action.rule, nodes=NODES, by=action.settings.get("by", ""))
         weights = {name: int(action.undo), REST: int(not action.undo)}
         under_way = self._loop.time() - sent
         self._wrote(name, Write(self._loop.time(), weights, action.generation, action.epoch, under_way))

@@ -6,9 +6,9 @@ from collections.abc import Set
 
 import pytest
 
-from bus.messages import Cluster, Message, Route, Workload, ZoneInventory, Zones
+from bus.messages import Cluster, MarkedNodes, Message, Route, Workload, ZoneInventory, Zones
 from rules.rehearsal.rule_tests.given_workloads import ClusterGiven, WorkloadGiven
-from rules.rehearsal.rule_tests.given_zones import ZoneGiven, ZonesGiven
+from rules.rehearsal.rule_tests.given_zones import MarkedGiven, ZoneGiven, ZonesGiven
 from rules.rehearsal.rule_tests.model import RouteGiven
 from rules.rulefile.fields import Model
 
@@ -23,6 +23,7 @@ OF_THE_WIRE = {"observed_at"}
         (WorkloadGiven, Workload, {"states", "policy", "evicting"}),  # what Karmada says of it
         (ZonesGiven, Zones, set()),
         (ZoneGiven, ZoneInventory, set()),
+        (MarkedGiven, MarkedNodes, set()),
     ],
 )
 def test_a_rule_test_has_each_key_of_a_message_but_those_that_are_named(

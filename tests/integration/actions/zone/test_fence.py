@@ -22,6 +22,11 @@ def fenced(cluster: EmulatedCluster) -> set[str]:
     return {one["metadata"]["name"] for one in cluster.list("nodes") if FENCE in one["spec"].get("taints", [])}
 
 
+def said_by(cluster: EmulatedCluster, name: str) -> dict[str, str]:
+    notes = cluster.get("nodes", name)["metadata"]["annotations"]
+    return {key: value for key, value in notes.items() if key.startswith("reactor/isolated")}
+
+
 async def test_a_node_that_joins_later_is_fenced_when_the_fence_is_asked_for_again(
     east: EmulatedCluster, api: KubeApi
 ) -> None:
@@ -31,6 +36,22 @@ async def test_a_node_that_joins_later_is_fenced_when_the_fence_is_asked_for_aga
     east.create(node("a2"))
     outcome = await us.once(us.action("Fence", status="Done", generation=2))
     assert (outcome.status, outcome.wrote, fenced(east)) == ("Done", True, {"a1", "a2"})
+
+
+async def test_a_node_says_who_has_isolated_it_until_it_is_let_go(east: EmulatedCluster, api: KubeApi) -> None:
+    for name, zone in (("a1", "us-east-1a"), ("b1", "us-east-1b")):
+        east.create(node(name, zone))
+    before = east.get("nodes", "a1")
+    await reactor(api).failover(["Fence"])
+    assert said_by(east, "a1") == {"reactor/isolated-by": "prod-zones"}
+    us = reactor(api, by="ann")  # a person has taken it over
+    await us.failover(["Verify"])
+    assert said_by(east, "a1") == {"reactor/isolated-by": "prod-zones", "reactor/isolated-by-hand": "ann"}
+    await us.failback()
+    after = east.get("nodes", "a1")
+    assert (after["metadata"].get("annotations") or {}, after["spec"]) == ({}, before["spec"])
+    await reactor(api, practice=True).failover(["Fence"])
+    assert said_by(east, "a1") == {"reactor/isolated-by": "prod-zones", "reactor/isolated-in-practice": "true"}
 
 
 async def test_verify_fences_and_empties_a_node_that_joined_since(east: EmulatedCluster, api: KubeApi) -> None:

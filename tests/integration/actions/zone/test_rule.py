@@ -28,12 +28,17 @@ from tests.integration.actions.zone.test_whole import (
     WRITES_THERE,
     after_evacuation,
     check_isolated,
-    isolated,
+    isolated_by,
 )
 from tests.unit.actions.zone.builders import ZONE
 from tests.unit.rules.zone.builders import zone_rule
 
-__all__ = ["isolated"]  # the fixture
+
+@pytest.fixture
+def isolated() -> dict[str, Any]:
+    """State at the end of every failover."""
+    return isolated_by("zones")
+
 
 RULE: ZoneIsolation = zone_rule(
     zones=[{"name": name, "id": id_} for name, id_ in ZONES.items()], drainSeconds=5,

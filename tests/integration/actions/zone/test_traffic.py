@@ -32,6 +32,18 @@ async def test_our_traffic_rules_are_told_of_the_targets_that_the_rule_lists(
     assert all(one.stale_seconds is None for one in us.said)  # it holds until the zone is back, however long that takes
 
 
+async def test_each_check_of_the_isolation_says_it_again_as_the_bus_may_have_lost_it(
+    east: EmulatedCluster, api: KubeApi
+) -> None:
+    for name, zone in (("a1", "us-east-1a"), ("b1", "us-east-1b")):
+        east.create(node(name, zone))
+    us = reactor(api, targets=TARGETS)
+    await us.failover()
+    us.said.clear()
+    await us.once(us.action("Verify", status="Done", generation=9))
+    assert [(one.target, one.status) for one in us.said] == [(target, "Unhealthy") for target in TARGETS]
+
+
 async def test_without_targets_nothing_is_said(east: EmulatedCluster, api: KubeApi) -> None:
     east.create(node("a1"))
     us = reactor(api)

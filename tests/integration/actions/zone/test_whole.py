@@ -25,14 +25,19 @@ def reactor(api: KubeApi) -> Reactor:
 @pytest.fixture
 def isolated() -> dict[str, Any]:
     """State at the end of every failover: put together by hand from the scene."""
+    return isolated_by("prod-zones")
+
+
+def isolated_by(rule: str) -> dict[str, Any]:
     mark = "use1-az6"
     fence = {"key": "reactor/isolated-zone", "value": mark, "effect": "NoSchedule"}
+    ours = {"reactor/isolated-by": rule}
     cordoned, excluded = {"reactor/cordoned-by-isolation": mark}, {"reactor/excluded-by-isolation": mark}
     return {
-        "a1": ([fence], True, cordoned | excluded),
-        "a2": ([{"key": "gpu", "effect": "NoSchedule"}, fence], True, cordoned | excluded),
-        "a3": ([fence], True, excluded),
-        "a4": ([fence], True, cordoned),
+        "a1": ([fence], True, ours | cordoned | excluded),
+        "a2": ([{"key": "gpu", "effect": "NoSchedule"}, fence], True, ours | cordoned | excluded),
+        "a3": ([fence], True, ours | excluded),
+        "a4": ([fence], True, ours | cordoned),
         "b1": ([], False, {}),
         "c1": ([], False, {}),
     }

@@ -10,10 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reactor.actions.outcomes import Declined
-from reactor.actions.zone.holds import BALANCERS, FENCE, OUT, NodeHold
+from reactor.actions.zone.holds import BALANCERS, OUT, NodeHold, fence_by
+from reactor.actions.zone.origin import IsolationOrigin, origin_of
 from reactor.demo.kube.patch import json_patch
 
 MARK = "use1-az6"
+FENCE = fence_by(IsolationOrigin("prod-zones"))
+BY_ANN = fence_by(IsolationOrigin("prod-zones", "ann"))
+DRILL = fence_by(IsolationOrigin("prod-zones", practice=True))
 taints = st.lists(
     st.fixed_dictionaries({"key": st.sampled_from("abc"), "effect": st.sampled_from(["NoSchedule", "NoExecute"])}),
     max_size=3, unique_by=lambda taint: (taint["key"], taint["effect"]),
@@ -42,7 +46,11 @@ def plain(node: dict[str, Any]) -> str:
     return json.dumps({**node, "metadata": metadata}, sort_keys=True)
 
 
-@pytest.mark.parametrize("hold", [FENCE, BALANCERS, OUT], ids=lambda hold: hold.word)
+@pytest.mark.parametrize(
+    "hold",
+    [FENCE, BY_ANN, DRILL, BALANCERS, OUT],
+    ids=["fenced", "fenced by a person", "fenced for a drill", "out of the load balancers", "out of service"],
+)
 @given(node=nodes())
 def test_there_and_back_is_nothing(hold: NodeHold, node: dict[str, Any]) -> None:
     operations = hold.take(node, MARK)
@@ -67,6 +75,27 @@ def test_a_cordon_of_another_writer_stays(node: dict[str, Any]) -> None:
     cordoned = {**node, "spec": {**node["spec"], "unschedulable": True}}
     held = json_patch(cordoned, FENCE.take(cordoned, MARK) or [])
     assert json_patch(held, FENCE.give(held) or [])["spec"]["unschedulable"] is True
+
+
+@given(node=nodes())
+def test_a_fenced_node_says_on_whose_word_and_a_newer_word_replaces_it(node: dict[str, Any]) -> None:
+    held = node
+    for hold, origin in ((FENCE, ("prod-zones", "", False)), (BY_ANN, ("prod-zones", "ann", False)),
+                         (DRILL, ("prod-zones", "", True))):  # fmt: skip
+        operations = hold.take(held, MARK)
+        assert operations is not None
+        held = json_patch(held, operations)
+        assert (origin_of(held["metadata"]["annotations"]), hold.take(held, MARK)) == (origin, None)
+    assert plain(json_patch(held, FENCE.give(held) or [])) == plain(node)
+
+
+def test_a_node_fenced_by_a_release_that_did_not_say_by_whom_gets_to_say_it() -> None:
+    held = json_patch(
+        {"metadata": {"name": "n"}, "spec": {}}, FENCE.take({"metadata": {"name": "n"}, "spec": {}}, MARK) or []
+    )
+    del held["metadata"]["annotations"]["reactor/isolated-by"]
+    held = json_patch(held, FENCE.take(held, MARK) or [])
+    assert origin_of(held["metadata"]["annotations"]) == ("prod-zones", "", False)
 
 
 def test_another_zones_fence_is_refused() -> None:

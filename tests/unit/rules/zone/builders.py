@@ -13,6 +13,7 @@ from bus.messages import (
     Health,
     Hold,
     IsolateZone,
+    MarkedNodes,
     Observation,
     Outcome,
     Pause,
@@ -63,10 +64,18 @@ def unknown(*zones: str, at: float, **more: Any) -> list[Event]:
     return [event for zone in zones for event in seen(zone, "Unknown", at=at, **more)]
 
 
-def listed(*, at: float = 0, nodes: dict[str, tuple[int, int]] | None = None, **more: Any) -> list[Event]:
+def marks(rule: str = "zones", nodes: int = 5, **more: Any) -> MarkedNodes:
+    """Isolation in which the nodes of a zone say they are."""
+    return MarkedNodes(rule=rule, nodes=nodes, **more)
+
+
+def listed(
+    *, at: float = 0, nodes: dict[str, tuple[int, int]] | None = None, marked: dict[str, MarkedNodes] | None = None,
+    **more: Any,
+) -> list[Event]:  # fmt: skip
     """The zones with their nodes and how many of them are healthy; five of five by default."""
     zones = {
-        name: ZoneInventory(nodes=total, healthy_nodes=well)
+        name: ZoneInventory(nodes=total, healthy_nodes=well, marked=(marked or {}).get(name))
         for name, (total, well) in (nodes or dict.fromkeys(ZONES, (5, 5))).items()
     }
     given: dict[str, Any] = {"demand_nodes": 8, "quorum_members": dict.fromkeys(zones, 1)} | more
