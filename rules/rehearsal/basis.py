@@ -40,7 +40,11 @@ def evidence(decision: Decision) -> tuple[TargetEvidence, ...]:
     named = {f"cluster/{encode_segment(name)}" for action in decision.actions for name in _clusters(action)}
     wanted |= {target: shared_group[target] for target in sorted(named & shared_group.keys() - members.keys())}
     needed = {one.target for one in found}
-    found += [_of(target, member, before.get(target)) for target, member in wanted.items() if target not in needed]
+    found += [
+        _of(target, member, *_window(member, before.get(target)))
+        for target, member in wanted.items()
+        if target not in needed
+    ]
     return tuple(found[:TARGETS_MAX])
 
 
@@ -61,19 +65,21 @@ def _needed(need: Evidence, member: Member, before: Member | None) -> TargetEvid
         signals = {name: signal for name, signal in member.signals.items() if name in need.names}
         agree = all(signal.status is Health.HEALTHY for signal in signals.values())
         member = replace(member, status=Health.HEALTHY if agree else member.status, signals=signals)
-    found = _of(need.target, member, before)
-    began = min(found.window_began, need.since)
-    return found.model_copy(update={"window_began": began, "window_ended": need.since if need.since > began else None})
+    began = min(_window(member, before)[0], need.since)
+    return _of(need.target, member, began, need.since if need.since > began else None)
 
 
-def _of(target: str, member: Member, before: Member | None) -> TargetEvidence:
+def _of(target: str, member: Member, began: datetime, ended: datetime | None) -> TargetEvidence:
+    looks = tuple(_looks(member))
+    return TargetEvidence(target=target, status=member.status, window_began=began, window_ended=ended, looks=looks)
+
+
+def _window(member: Member, before: Member | None) -> tuple[datetime, datetime | None]:
+    """Begin and end of the member's toleration or recovery, or of its status."""
     window = before.window if before is not None else None
     began = window.since if window is not None and window.healthy is member.settled else member.since
     end = None if member.unproven else member.settled_at
-    return TargetEvidence(
-        target=target, status=member.status, window_began=min(began, end) if end is not None else began,
-        window_ended=end, looks=tuple(_looks(member)),
-    )  # fmt: skip
+    return (min(began, end) if end is not None else began), end
 
 
 def _looks(member: Member) -> Iterator[LookSeen]:

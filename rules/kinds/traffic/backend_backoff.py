@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
+from functools import lru_cache
 
 from bus.messages import Health, RouteRef
 from rules.core.group import with_state
@@ -114,8 +115,14 @@ def weights_of(group: TrafficGroup) -> Mapping[str, int]:
 
 def service_target(route: RouteRef, service: str) -> str:
     """`service/<cluster>/<namespace>/<service>`, for `namespace/service` too."""
+    return _service_target(route.cluster, route.namespace, service)
+
+
+@lru_cache(maxsize=65_536)
+def _service_target(cluster: str, home: str, service: str) -> str:
+    """Made once, as every decision asks for it."""
     namespace, _, name = service.rpartition("/")
-    return "/".join(("service", encode_segment(route.cluster), namespace or route.namespace, encode_segment(name)))
+    return "/".join(("service", encode_segment(cluster), namespace or home, encode_segment(name)))
 
 
 def target_of(rule: TrafficFailover, group: TrafficGroup, service: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
+from functools import lru_cache
 from typing import NamedTuple
 
 from bus.messages import Health, RouteRef, SetWeights
@@ -60,7 +61,7 @@ def backends_of(
     weights = weights_of(group)
     flaps = group.state.failover.flaps if group.state.failover is not None else {}
     given, taken = _given(group), _taken(group)
-    rules = rule.backends or [BackendRule(service=service) for service in weights]
+    rules = rule.backends or [_of_service(service) for service in weights]
     out = []
     for backend in rules:
         target = backend.target or service_target(ref, backend.service)
@@ -77,6 +78,12 @@ def backends_of(
             )
         )  # fmt: skip
     return out
+
+
+@lru_cache(maxsize=65_536)
+def _of_service(service: str) -> BackendRule:
+    """The backend of a route as a rule without `backends` takes it; made once, as every decision asks for it."""
+    return BackendRule(service=service)
 
 
 def _given(group: TrafficGroup) -> frozenset[str]:

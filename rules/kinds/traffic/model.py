@@ -156,12 +156,13 @@ class TrafficFailover(Rule):
     @property
     def templated(self) -> bool:
         """True if its backends have placeholders for names of the route."""
-        return self._of_objects is not None
+        return self._private("_of_objects") is not None
 
     @property
     def of_objects(self) -> dict[str, TrafficFailover]:
         """The rule with the names of each route filled in; a cache."""
-        return self._of_objects if self._of_objects is not None else {}
+        known: dict[str, TrafficFailover] | None = self._private("_of_objects")
+        return known if known is not None else {}
 
     def seen_with(self, skew: timedelta) -> Self:
         """The same, for each route too: what was filled in for other clocks does not count."""

@@ -76,3 +76,24 @@ async def test_a_process_that_ends_looks_at_nothing_any_more() -> None:
     finally:
         gc.enable()
         gc.unfreeze()
+
+
+async def test_the_young_objects_are_looked_at_seldom_while_it_runs() -> None:
+    before, looked = gc.get_threshold(), 0
+
+    def counted_young(phase: str, _info: Mapping[str, Any]) -> None:
+        nonlocal looked
+        looked += phase == "start"
+
+    task = asyncio.create_task(ShortPauses().run())
+    await asyncio.sleep(0)
+    gc.callbacks.append(counted_young)
+    try:
+        kept = [[number] for number in range(50_000)]  # a collection at each 700 of these: 71
+    finally:
+        gc.callbacks.remove(counted_young)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+    assert len(kept) == 50_000
+    assert looked <= 6
+    assert gc.get_threshold() == before
