@@ -39,6 +39,9 @@ SINCE_0_1_0 = {
     "returned_at",
     "stretches",
     "wanted_sizes",
+    "marks",
+    "found",
+    "has_ended",
     "too_many_since",
     "unconfirmed",
 }
