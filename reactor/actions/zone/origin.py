@@ -9,8 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from bus.characters import unseen
 from reactor.actions.zone.zone_marks import BY_HAND, IN_PRACTICE, ISOLATED, ISOLATED_BY
+from reactor.runtime.visible import visible
 
+NAME_MAX = 253
+"""Characters of a name in a message."""
 ORIGIN_NOTES = (ISOLATED_BY, BY_HAND, IN_PRACTICE)
 
 
@@ -35,6 +39,11 @@ def is_fence(taint: Mapping[str, object]) -> bool:
 
 
 def origin_of(notes: Mapping[str, str]) -> IsolationOrigin | None:
-    """Give the origin that the annotations of a fenced node name; None: they name none."""
-    rule = notes.get(ISOLATED_BY)
-    return IsolationOrigin(rule, notes.get(BY_HAND, ""), IN_PRACTICE in notes) if rule else None
+    """Give the origin that the annotations of a fenced node name; None: they name none, or what is no rule's name.
+
+    Anyone who may write nodes may have edited them: a person's name is made fit for a message.
+    """
+    rule = notes.get(ISOLATED_BY, "")
+    if not 0 < len(rule) <= NAME_MAX or unseen(rule) is not None:
+        return None
+    return IsolationOrigin(rule, visible(notes.get(BY_HAND, ""))[:NAME_MAX], IN_PRACTICE in notes)

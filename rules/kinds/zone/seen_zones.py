@@ -45,7 +45,7 @@ def _marks(rule: ZoneIsolation, zone: ZoneInventory) -> ZoneMarks | None:
 def lost_zones(rule: ZoneIsolation, state: ZoneState) -> Mapping[str, ZoneMarks]:
     """Give the zones whose nodes say that this rule has isolated them, and of which it has no record, with what they
     say; the one with the most such nodes first."""
-    if state.seen is None or state.has_ended or state.ended_at is not None:
+    if rule.carrier != "Kubernetes" or state.seen is None or state.has_ended or state.ended_at is not None:
         return {}
     known = state.isolation.zone if state.isolation is not None else None
     marked = {

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bus.messages import MarkedNodes
 from reactor.actions.outcomes import Declined
 from reactor.actions.zone.holds import BALANCERS, OUT, NodeHold, fence_by
 from reactor.actions.zone.origin import IsolationOrigin, origin_of
@@ -96,6 +97,24 @@ def test_a_node_fenced_by_a_release_that_did_not_say_by_whom_gets_to_say_it() ->
     del held["metadata"]["annotations"]["reactor/isolated-by"]
     held = json_patch(held, FENCE.take(held, MARK) or [])
     assert origin_of(held["metadata"]["annotations"]) == ("prod-zones", "", False)
+
+
+@pytest.mark.parametrize(
+    ("notes", "origin"),
+    [
+        ({}, None),
+        ({"reactor/isolated-by": ""}, None),
+        ({"reactor/isolated-by": "r" * 254}, None),
+        ({"reactor/isolated-by": "prod\x1b"}, None),
+        ({"reactor/isolated-by": "prod", "reactor/isolated-by-hand": "a\x1b" + "n" * 999}, "a\\x1b" + "n" * 248),
+    ],
+    ids=["none", "empty", "too long", "no name", "a person's name that no message takes"],
+)
+def test_annotations_that_a_person_has_edited_stop_no_watch(notes: dict[str, str], origin: str | None) -> None:
+    found = origin_of(notes)
+    assert (found.by if found is not None else None) == origin
+    if found is not None:
+        MarkedNodes(rule=found.rule, nodes=1, by=found.by)
 
 
 def test_another_zones_fence_is_refused() -> None:

@@ -141,13 +141,22 @@ def test_a_drill_comes_back() -> None:
     ("rule", "inventory"),
     [
         ({}, lost(rule="zones-2")),
+        ({"carrier": "Gardener", "shoot": {"namespace": "garden-x", "name": "prod"}}, lost()),
         ({"mode": "DryRun"}, lost()),
         ({"mode": "Off"}, lost()),
         ({}, listed(marked={"a": marks()}, api_reachable=False)),
         ({}, listed(nodes={"a": (5, 5), "d": (5, 5)}, marked={"d": marks()})),
         ({}, listed()),
     ],
-    ids=["another rule's", "DryRun", "Off", "API server away", "a zone that is none of the rule's", "no marks"],
+    ids=[
+        "another rule's",
+        "Gardener",
+        "DryRun",
+        "Off",
+        "API server away",
+        "a zone that is none of the rule's",
+        "no marks",
+    ],
 )
 def test_nothing_else_is_taken_up(rule: dict[str, Any], inventory: list[Event]) -> None:
     assert names(said(zone_rule(**rule), inventory, WELL)) == []
