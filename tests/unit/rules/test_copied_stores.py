@@ -20,7 +20,7 @@ FACTS = [[healthy("a", at=1)[1], unhealthy("b", at=1)[1]], [route({"a": 1, "b": 
 
 
 def containers(value: object) -> Iterator[object]:
-    """What can be changed in it, at any depth; a group is a value."""
+    """Each dict, list and set in a store, at any depth; a group is a value."""
     if isinstance(value, GroupStore | Subscriptions | Pauses):
         for inside in vars(value).values():
             yield from containers(inside)
