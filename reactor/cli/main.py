@@ -5,6 +5,7 @@ Exit codes are promtool's: 0 all is well, 1 something was found or failed, 2 the
 
 from __future__ import annotations
 
+import gc
 from importlib import import_module
 from keyword import iskeyword
 
@@ -61,6 +62,9 @@ class LazyGroup(click.Group):
         name = cmd_name.replace("-", "_")
         function = f"{name}_" if iskeyword(name) else name
         command: click.Command = getattr(import_module(f"reactor.cli.{FILES.get(name, name)}"), function)
+        if not gc.isenabled():  # this is `main`: what is imported stays, and is not looked at again
+            gc.freeze()
+            gc.enable()
         return command
 
     def resolve_command(
@@ -112,6 +116,7 @@ def cli() -> None:
 
 def main() -> None:
     """Run the command line. A closed pipe (`reactor simulate … | head`) ends it without a trace."""
+    gc.disable()  # until the command is imported: to look for garbage among modules costs a tenth of the start
     try:
         own_packages.check()
     except SettingsError as error:

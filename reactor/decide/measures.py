@@ -6,8 +6,6 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
-from prometheus_client import Gauge
-
 from bus.messages import Health
 from reactor.runtime import telemetry
 from reactor.runtime.slices import sliced
@@ -19,10 +17,10 @@ from rules.summary import GroupStatus, is_failed_over, state_of
 PROBLEMS = frozenset({Held.ROUTE_NOT_FOUND, Held.ROUTE_UNUSABLE, Held.UNKNOWN_PRIMARY, Held.ACTION_FAILED})
 """Holds that a person has to mend: they do not end with the outage."""
 
+_STATES = tuple((state.value,) for state in GroupStatus)
+_STATUSES = tuple((status.value,) for status in Health)
 LOOKS = 1000
 """Groups that are looked at between two pauses of the loop."""
-
-LabelValues = tuple[str, ...]
 
 
 class Measured(NamedTuple):
@@ -56,26 +54,6 @@ class RuleTotals:
             self.targets[status] += times * count
 
 
-class RuleSeries:
-    """A gauge whose first label is a rule: its series are those that were last given for each rule, and no other."""
-
-    def __init__(self, gauge: Gauge) -> None:
-        self._gauge = gauge
-        self._shown: dict[str, Mapping[LabelValues, int]] = {}
-        gauge.clear()
-
-    def show(self, rule: str, values: Mapping[LabelValues, int]) -> None:
-        """Let the gauge have these series of the rule. `values`: by the labels behind the rule."""
-        shown = self._shown.pop(rule, {})
-        for labels in shown.keys() - values.keys():
-            self._gauge.remove(rule, *labels)
-        for labels, value in values.items():
-            if shown.get(labels) != value:
-                self._gauge.labels(rule, *labels).set(value)
-        if values:
-            self._shown[rule] = values
-
-
 class Measures:
     """The gauges about groups. A new one forgets what an older one has set.
 
@@ -88,11 +66,13 @@ class Measures:
         """Contribution of each group, by rule and object."""
         self._totals: dict[str, RuleTotals] = defaultdict(RuleTotals)
         self._windows = 0
-        self._states = RuleSeries(telemetry.rule_state)
-        self._failed_over = RuleSeries(telemetry.failed_over)
-        self._held = RuleSeries(telemetry.held)
-        self._problems = RuleSeries(telemetry.rule_problems)
-        self._targets = RuleSeries(telemetry.targets)
+        self._states = telemetry.rule_state
+        self._failed_over = telemetry.failed_over
+        self._held = telemetry.held
+        self._problems = telemetry.rule_problems
+        self._targets = telemetry.targets
+        for series in (self._states, self._failed_over, self._held, self._problems, self._targets):
+            series.clear()
 
     async def take(self, groups: Sequence[Group], rules: Mapping[str, Rule]) -> None:
         """Measure these groups. Guards and other groups of the reactor's own are none of a rule's."""
@@ -138,10 +118,10 @@ class Measures:
         if rule.startswith("@"):
             return
         there, targets = total.groups > 0, total.targets
-        self._states.show(rule, {(state.value,): total.states[state.value] for state in GroupStatus} if there else {})
+        self._states.show(rule, {labels: total.states[labels[0]] for labels in _STATES} if there else {})
         self._failed_over.show(rule, {(): total.failed_over} if there else {})
         self._held.show(rule, {(reason,): count for reason, count in total.held.items() if count})
         known = any(targets.values())
-        self._targets.show(rule, {(status.value,): targets[status.value] for status in Health} if known else {})
+        self._targets.show(rule, {labels: targets[labels[0]] for labels in _STATUSES} if known else {})
         problems = sum(total.held[reason] for reason in PROBLEMS)
         self._problems.show(rule, {(): problems} if problems else {})

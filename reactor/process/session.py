@@ -13,8 +13,6 @@ from datetime import timedelta
 from functools import partial
 from pathlib import Path
 
-import nkeys
-
 from bus import subjects
 from bus.errors import NotReady, Refused, Unavailable
 from bus.jetstream import Credentials, JetStreamBus, provision
@@ -94,6 +92,8 @@ def _credentials(settings: BusSettings) -> Credentials:
 
 def _check_seed(file: Path) -> None:
     """Raises ValueError where it holds none; nats-py would fail in the middle of connecting, without its name."""
+    import nkeys  # 1 MB: only for who has one
+
     try:
         nkeys.from_seed(bytearray(file.read_bytes().strip()))
     except (nkeys.NkeysError, binascii.Error, ValueError, IndexError) as error:

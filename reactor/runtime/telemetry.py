@@ -17,6 +17,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Proc
 from reactor.runtime.installed_versions import installed
 from reactor.runtime.lines import LineHandler, Lines
 from reactor.runtime.redaction import redact
+from reactor.runtime.rule_series import RuleSeries
 from reactor.runtime.visible import visible, visible_json
 
 REGISTRY = CollectorRegistry()
@@ -71,13 +72,13 @@ quarantined = Counter("reactor_quarantined_messages", "Messages that could not b
 facts = Counter("reactor_facts", "Facts decided on.", ["kind"], registry=REGISTRY)
 decisions = Counter("reactor_decisions", "Decisions that asked for something.", ["rule", "because"], registry=REGISTRY)
 holds = Counter("reactor_holds", "Times that a rule began to hold.", ["rule", "reason"], registry=REGISTRY)
-held = Gauge("reactor_held", "Objects for which a rule holds now.", ["rule", "reason"], registry=REGISTRY)
-rule_state = Gauge("reactor_rule_state", "Objects of a rule in each state.", ["rule", "state"], registry=REGISTRY)
-failed_over = Gauge(
+held = RuleSeries("reactor_held", "Objects for which a rule holds now.", ["rule", "reason"], registry=REGISTRY)
+rule_state = RuleSeries("reactor_rule_state", "Objects of a rule in each state.", ["rule", "state"], registry=REGISTRY)
+failed_over = RuleSeries(
     "reactor_failed_over", "Objects of a rule that are away from where they belong: traffic, copies, zones, taints.",
     ["rule"], registry=REGISTRY,
 )  # fmt: skip
-targets = Gauge(
+targets = RuleSeries(
     "reactor_targets", "Targets of a rule's objects, by status: a target of two objects counts twice.",
     ["rule", "status"], registry=REGISTRY,
 )  # fmt: skip
@@ -128,7 +129,7 @@ rule_reloads = Counter(
     "reactor_rule_reloads", "Looks at changed rule files: changed, unchanged, invalid, failed.", ["result"],
     registry=REGISTRY,
 )  # fmt: skip
-rule_problems = Gauge(
+rule_problems = RuleSeries(
     "reactor_rule_problems", "Objects of a rule that a person has to mend: see its status.", ["rule"], registry=REGISTRY
 )
 log_lines_dropped = Counter(

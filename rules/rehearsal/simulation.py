@@ -34,16 +34,16 @@ programming error."""
 
 def play(
     routing: Routing | Sequence[Rule], history: Iterable[tuple[float, Fact]], *, until: float, outcomes: bool = True,
-    answers: GivenOutcomes | None = None,
+    answers: GivenOutcomes | None = None, store: GroupStore | None = None,
 ) -> Iterator[Emitted]:  # fmt: skip
     """Play a history, sorted by second, and give what comes out of it. Rules alone have no guards of their files.
 
     Facts of one instant are taken together. With `outcomes`, each action is Done at once and the routes follow it, but
-    for those that `answers` are meant for: they wait for them.
+    for those that `answers` are meant for: they wait for them. `store`: of this routing, as new; None: a new one.
     """
     routing = routing if isinstance(routing, Routing) else Routing(routing)
     history = completed(history, routing.rules.values())
-    player = Simulator(GroupStore(routing), outcomes=outcomes, answers=answers)
+    player = Simulator(store or GroupStore(routing), outcomes=outcomes, answers=answers)
     first = min((when for when, _ in history), default=0.0)
     facts = [fact for _, fact in history]
     routes = assumed_routes(routing.rules.values(), facts, first, _routes_concerned(routing, facts))
@@ -182,12 +182,12 @@ def assumed_routes(
     """
     listed = {fact.object for fact in facts if isinstance(fact, Route)}
     for rule in rules:
-        ref = named_ref(rule) if isinstance(rule, TrafficFailover) else None
-        if ref is None or ref.object in listed or not isinstance(rule, TrafficFailover) or not rule.backends:
+        if not isinstance(rule, TrafficFailover) or not rule.backends or (ref := named_ref(rule)) is None:
             continue
-        listed.add(ref.object)
-        if wanted is not None and ref.object not in wanted:
+        object_ = ref.object
+        if object_ in listed or (wanted is not None and object_ not in wanted):
             continue
+        listed.add(object_)
         services = [backend.service for backend in rule.backends]
         primary = rule.primary if rule.primary in services else services[0]
         backends = tuple(

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache, lru_cache
+from typing import TYPE_CHECKING, Any
 
-import re2
+if TYPE_CHECKING:
+    import re2
 
-_OPTIONS = re2.Options()
-_OPTIONS.log_errors = False  # a bad expression is told once, with its line, not on stderr
-_OPTIONS.max_mem = 8 << 20
+MEMORY_MAX = 8 << 20
+"""Bytes that one expression may take up."""
 
 
 class BadExpression(ValueError):
@@ -18,13 +19,33 @@ class BadExpression(ValueError):
 @lru_cache(maxsize=4096)
 def compiled(pattern: str) -> re2._Regexp[str]:
     """Give the compiled expression. Raises BadExpression."""
+    import re2  # 3 MB: only for who has expressions
+
     try:
-        return re2.compile(pattern, _OPTIONS)
+        return re2.compile(pattern, _options())
     except UnicodeEncodeError as error:
         raise BadExpression(f"{pattern!r} is not an RE2 expression: it holds a lone surrogate") from error
     except re2.error as error:
         reason = error.args[0].decode() if isinstance(error.args[0], bytes) else error
         raise BadExpression(f"{pattern!r} is not an RE2 expression: {reason}") from error
+
+
+@cache
+def _options() -> Any:
+    import re2
+
+    options = re2.Options()
+    options.log_errors = False  # a bad expression is told once, with its line, not on stderr
+    options.max_mem = MEMORY_MAX
+    return options
+
+
+def escaped(text: str) -> str:
+    """Give the expression that matches this text alone."""
+    import re2
+
+    expression: str = re2.escape(text)
+    return expression
 
 
 def full_match(pattern: str, text: str) -> bool:

@@ -10,10 +10,8 @@ import re
 from collections.abc import Mapping
 from functools import lru_cache
 
-import re2
-
 from rules.core.segments import encode_segment as encode_segment
-from rules.rulefile.regex import BadExpression, compiled, full_match
+from rules.rulefile.regex import BadExpression, compiled, escaped, full_match
 
 SEGMENTS = {"cluster": 1, "zone": 2, "node": 2, "service": 3, "workload": 4}
 """Number of segments after each kind; `custom` takes one or more."""
@@ -76,7 +74,8 @@ def check_pattern(pattern: str) -> None:
     """Raise BadTarget unless the text can match some target."""
     if not all(pattern.split("/")):
         raise BadTarget(f"{pattern!r} has an empty segment")
-    _expression(pattern)
+    if not pattern.isascii() or _whole_segments(pattern) is None:  # else it is compared by segments, never compiled
+        _expression(pattern)
 
 
 def matches(pattern: str, target: str) -> bool:
@@ -134,7 +133,7 @@ def _segment(segment: str) -> str:
             out += _class(rest[:end])
             rest = rest[end + 1 :]
         else:
-            out += re2.escape(char)
+            out += escaped(char)
     return out
 
 

@@ -16,9 +16,9 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 CALLED_BY_LIBRARIES = """
 convert list_commands get_command format_commands readinto ignore_aliases model_post_init emit
-settings_customise_sources
+settings_customise_sources collect
 """
-"""Methods that click, io, PyYAML, pydantic and logging call by their name."""
+"""Methods that click, io, PyYAML, pydantic, logging and prometheus_client call by their name."""
 PLAIN = {
     "abstractmethod", "asynccontextmanager", "cache", "cached_property", "classmethod", "contextmanager", "dataclass",
     "lru_cache", "property", "runtime_checkable", "staticmethod",

@@ -40,7 +40,7 @@ RULE_FILE = "apiVersion: reactor/v1"
 
 _FENCE = re.compile(r"^(?P<indent> *)```(?P<kind>\S*)[^\n]*\n(?P<text>.*?)^(?P=indent)```", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"\[[^\]\n]*\]\((?P<to>[^)\s]+)\)")
-_METRIC = re.compile(r'(Counter|Gauge|Histogram)\(\s*"(reactor_\w+)"')
+_METRIC = re.compile(r'(Counter|Gauge|Histogram|RuleSeries)\(\s*"(reactor_\w+)"')
 
 
 @dataclass(frozen=True, slots=True)

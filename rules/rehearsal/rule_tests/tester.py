@@ -8,6 +8,7 @@ from functools import partial
 
 from bus.messages import Backend, Fact, Hold, Notify, Observation, Route
 from rules.catalog import kind_of
+from rules.engine.groups import GroupStore
 from rules.engine.routing import Routing
 from rules.rehearsal.given_outcomes import GivenOutcome, GivenOutcomes
 from rules.rehearsal.rule_tests.matching import compare, fits
@@ -18,6 +19,7 @@ from rules.rehearsal.rule_tests.suite_loader import RuleTestSuite
 from rules.rehearsal.rule_tests.suite_loader import examine as examine
 from rules.rehearsal.rule_tests.suite_loader import load_suite as load_suite
 from rules.rehearsal.simulation import Emitted, at, play
+from rules.rehearsal.store_copies import copied
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +48,14 @@ class RuleTestResult:
 def run(suite: RuleTestSuite) -> Iterator[RuleTestResult]:
     """Run the tests of a file, each on its own."""
     routing = Routing.of(suite.rules)
+    new = GroupStore(routing)
     for test, number in zip(suite.tests, suite.lines, strict=True):
         given = test.outcomes if isinstance(test.outcomes, tuple) else ()
         answers = {_answer(outcome): outcome for outcome in given}
         asked = GivenOutcomes(tuple(answers))
-        said = tuple(play(routing, history(test), until=_until(test), outcomes=test.outcomes != "none", answers=asked))
+        follow = test.outcomes != "none"
+        played = play(routing, history(test), until=_until(test), outcomes=follow, answers=asked, store=copied(new))
+        said = tuple(played)
         found = compare(test.expect, said, may_be=partial(_is_word_about_another, suite))
         unmet = tuple(answers[answer] for answer in asked.unmet)
         yield RuleTestResult(test.name, suite.file, number, test.expect, said, found.missing, found.unexpected, unmet)

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from rules.core.errors import Problem
-from rules.rulefile.promql_tree import read_promql
 from rules.rulefile.sources import AlertmanagerWebhook, PrometheusQuery
 from rules.rulefile.targets import check_template
 from rules.rulefile.yaml import Document, Path
@@ -21,6 +20,8 @@ def source(item: LoadedSource, document: Document, at: Path) -> Iterator[Problem
         yield from query(item.confirm.query, document, (*at, "confirm", "query"))
     if not isinstance(item, PrometheusQuery):
         return
+    from rules.rulefile.promql_tree import read_promql  # 2 MB of parser: only for who has queries
+
     yield from query(item.query, document, (*at, "query"))
     labels = read_promql(item.query).labels
     if item.unhealthy_when != "Absent" and (missing := sorted(
@@ -34,6 +35,8 @@ def source(item: LoadedSource, document: Document, at: Path) -> Iterator[Problem
 
 def query(text: str, document: Document, at: Path) -> Iterator[Problem]:
     """Findings about one expression. A function that is not known here may be one of another version."""
+    from rules.rulefile.promql_tree import read_promql
+
     found = read_promql(text)
     if found.function:
         message = f"Prometheus 3 has no function {found.function!r}: a slip, or is the server another one?"

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections import UserDict
+from collections.abc import ItemsView, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
 import pytest
+from prometheus_client import CollectorRegistry
 
 from reactor.decide.measures import Measures
 from reactor.runtime import telemetry
+from reactor.runtime.rule_series import RuleSeries
 from rules.core.group import Group, Holding, NoState
 from rules.kinds.workload.state import Relocation, WorkloadState
 from rules.kinds.zone.state import Isolation, ZoneState
@@ -164,3 +167,19 @@ def test_it_says_which_version_runs_and_what_the_process_uses() -> None:
 def series_exists(name: str) -> bool:
     """Prometheus's client counts what /proc says: on Linux."""
     return any(one.name == name for one in telemetry.REGISTRY.collect())
+
+
+def test_a_rule_that_is_measured_for_the_first_time_during_a_scrape_breaks_nothing() -> None:
+    class Slow(UserDict[tuple[str, ...], int]):
+        def items(self) -> ItemsView[tuple[str, ...], int]:
+            shown.show("b", {(): 2})
+            return super().items()
+
+    shown = RuleSeries("reactor_test", "Test.", ["rule"], registry=CollectorRegistry())
+    shown.show("a", Slow({(): 1}))
+    [first], [second] = shown.collect(), shown.collect()
+    assert [sample.labels["rule"] for sample in first.samples] == ["a"]
+    assert {sample.labels["rule"]: sample.value for sample in second.samples} == {"a": 1, "b": 2}
+    shown.show("a", {})
+    [third] = shown.collect()
+    assert [sample.labels["rule"] for sample in third.samples] == ["b"]

@@ -64,6 +64,15 @@ def problems(text: str) -> list[str]:
     return [str(problem) for problem in caught.value.problems]
 
 
+def test_a_test_knows_nothing_of_the_tests_before_it() -> None:
+    pause = {"at": 0, "pause": {"rule": "*", "by": "ana", "reason": "maintenance"}}
+    tests = [a_test([], commands=[pause], name="paused"), a_test([MOVED], name="moved"), a_test([MOVED], name="again")]
+    results = [*tester.run(tester.load_suite(suite(*tests), "rules/shop_test.yaml", read_file))]
+    alone = result([MOVED])
+    assert alone.passed
+    assert [one.said for one in results[1:]] == [alone.said, alone.said]
+
+
 def test_names_that_no_message_may_have_are_told_with_their_place() -> None:
     """Found by the fuzzer: it was a traceback."""
     [one] = problems(suite(a_test([], [{"target": CHECKOUT, "values": "Healthy", "signal": "a\nb"}])))
