@@ -140,14 +140,14 @@ def advance(rule: ZoneIsolation, group: ZoneGroup, _shared_group: ZoneGroup | No
 
 def done(rule: ZoneIsolation, group: ZoneGroup, action: Action, at: datetime) -> ZoneGroup:
     """A step is done, or undone. In a dry run nothing of it has happened, and the record says so."""
-    state = group.state
-    if not isinstance(action, ZoneStep) or state.isolation is None:
-        return group
-    if action.zone != state.isolation.zone:
+    state, isolation = group.state, group.state.isolation
+    if not isinstance(action, ZoneStep) or isolation is None or action.zone != isolation.zone:
         return group
     if action.mode is Mode.DRY_RUN:
-        state = replace(state, isolation=replace(state.isolation, rehearsed=True))
-    state = asked(rule, state, action.step, action.decided_at, undo=action.undo)
+        state = replace(state, isolation=replace(isolation, rehearsed=True))
+    if action.undo or action.step not in isolation.touched:
+        # One that was asked for and called off is done all the same, and lets no other one begin.
+        state = asked(rule, state, action.step, action.decided_at, undo=action.undo)
     return updated(group, state=did(rule, state, action.step, at, undo=action.undo))
 
 

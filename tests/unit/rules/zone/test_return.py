@@ -344,6 +344,18 @@ def test_an_isolation_goes_on_with_its_next_step_when_the_zone_was_bad_again_for
     assert [(second, step.step) for second, step in played.asked if second > 111] == [(123.0, "Evacuate")]
 
 
+def test_a_step_that_is_done_although_it_was_called_off_begins_no_other_one() -> None:
+    played = Played(answered=2)
+    played.until(110)
+    played.take(111, *(fact for _, fact in healthy("a", at=111)))
+    played.take(113, *(fact for _, fact in unhealthy("a", at=113)))
+    played.answer(114, 3, "Done")
+    played.until(122)
+    assert [step.step for second, step in played.asked if second > 111] == []
+    played.until(124)
+    assert [(second, step.step) for second, step in played.asked if second > 111] == [(123.0, "CutNetwork")]
+
+
 def test_an_isolation_does_not_go_on_where_all_signals_say_that_the_zone_was_well_unheard() -> None:
     """A bus that was away: the recovery was told to no decider, and that it is bad again is dated."""
     played = Played(answered=2)
