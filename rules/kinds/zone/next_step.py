@@ -117,7 +117,8 @@ def _start(rule: ZoneIsolation, group: ZoneGroup, isolation: Isolation, now: dat
             held = (Held.HEALTHY_NOW, f"{isolation.zone} is healthy again, so that its isolation does not go on")
         proven_at = recovery.at if isolation.touched else None
         return DesiredState(held=held, requeue_at=first_of(now + AGAIN, proven_at))
-    return _while_bad(rule, group, isolation, _do(rule, isolation, follows=bool(isolation.touched)))
+    follows = bool(isolation.touched) and not isolation.found  # who approved one that was found is not known
+    return _while_bad(rule, group, isolation, _do(rule, isolation, follows=follows))
 
 
 def _returns(rule: ZoneIsolation, isolation: Isolation, recovery: Recovery) -> str:

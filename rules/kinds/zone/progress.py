@@ -9,7 +9,6 @@ from typing import Any
 
 from bus.messages import Health
 from rules.core.reasons import Because
-from rules.core.timers import runs
 from rules.core.values import replace
 from rules.kinds.zone.admission import admit
 from rules.kinds.zone.drills import drilled, next_drill
@@ -196,7 +195,7 @@ def _returned(rule: ZoneIsolation, group: ZoneGroup, state: ZoneState, now: date
         fresh["because"] = Because.ZONE_UNHEALTHY.value
         failures = min(isolation.failures + 1, FAILURES_MAX)
         return apply(rule, state, IsolationEvent.SAME_ADDED, now, failures=failures, **fresh)
-    if place == RUNNING and is_the_rules_own(isolation) and _was_well(rule, group, isolation):
+    if place == RUNNING and is_the_rules_own(isolation) and is_well(rule, group, isolation):
         return apply(rule, state, IsolationEvent.CALLED_OFF, now)
     if place == BACK_RUNNING and _is_bad_again(rule, group, isolation):
         return apply(rule, state, IsolationEvent.CALLED_OFF, now)
@@ -221,13 +220,6 @@ def is_well(rule: ZoneIsolation, group: ZoneGroup, isolation: Isolation) -> bool
     """True if the signals report the zone Healthy now, for however short a time."""
     member = group.members.get(rule.target(isolation.zone))
     return member is not None and member.status is Health.HEALTHY
-
-
-def _was_well(rule: ZoneIsolation, group: ZoneGroup, isolation: Isolation) -> bool:
-    """True if the zone is healthy, or all signals that call it bad have done so only since after the current step
-    began: what was between may have been lost in an outage of the bus."""
-    clocks = [one for one in group.state.bad.get(rule.target(isolation.zone), {}).values() if runs(one)]
-    return is_well(rule, group, isolation) or (bool(clocks) and all(one.since > isolation.since for one in clocks))
 
 
 def _is_bad_again(rule: ZoneIsolation, group: ZoneGroup, isolation: Isolation) -> bool:

@@ -44,7 +44,7 @@ def _is_a_persons(isolation: Isolation | None) -> bool:
 
 def _goes_on(isolation: Isolation | None) -> bool:
     """True if a step of it is done, and the zone has not been healthy since."""
-    return isolation is not None and bool(isolation.done) and isolation.status == "InProgress"
+    return isolation is not None and bool(isolation.done) and isolation.status != "Pending"
 
 
 def _goes_back(isolation: Isolation | None) -> bool:

@@ -27,6 +27,7 @@ from tests.unit.rules.zone.builders import (
     seen,
     steps,
     unhealthy,
+    unknown,
     zone_rule,
 )
 from tests.unit.rules.zone.test_rounds import Played
@@ -356,21 +357,13 @@ def test_a_step_that_is_done_although_it_was_called_off_begins_no_other_one() ->
     assert [(second, step.step) for second, step in played.asked if second > 111] == [(123.0, "CutNetwork")]
 
 
-def test_an_isolation_does_not_go_on_where_all_signals_say_that_the_zone_was_well_unheard() -> None:
-    """A bus that was away: the recovery was told to no decider, and that it is bad again is dated."""
+def test_what_no_source_sees_calls_nothing_off() -> None:
     played = Played(answered=2)
     played.until(110)
-    played.take(111, *(fact for _, fact in unhealthy("a", at=111, source="probe", since=at_(100))))
-    later = {"source": "probe", "since": at_(118)}
-    one, other = (fact for _, fact in unhealthy("a", at=120, **later))
-    played.take(120, one)
-    assert wanted(played, 120, 3) is True, "the other one may have seen it bad all the time"
-    played.take(120.5, other)
-    assert wanted(played, 120.5, 3) is False
-    played.answer(121, 3, "Refused")
-    for second in (127, 129):
-        played.take(second, *(fact for _, fact in unhealthy("a", at=second, **later)))
-    assert [(second, step.step) for second, step in played.asked if second > 111] == [(129, "Evacuate")]
+    played.take(115, *(fact for _, fact in unknown("a", at=115)))
+    assert wanted(played, 115, 3) is True
+    played.take(300, *(fact for _, fact in seen("a", "Unhealthy", at=300, signals=["prom"])))
+    assert wanted(played, 300, 3) is True
 
 
 def test_who_is_about_to_do_a_later_step_hears_first_how_the_zone_is() -> None:
