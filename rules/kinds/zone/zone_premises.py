@@ -20,7 +20,7 @@ def premises(rule: ZoneIsolation, action: Action, context: DecisionContext[ZoneS
     before = context.before.state.isolation if context.before is not None else None
     isolation = before if before is not None and before.zone == action.zone else None
     target = rule.target(action.zone)
-    if action.because == Because.ZONE_UNHEALTHY and not action.undo and not _is_a_persons(isolation):
+    if action.because == Because.ZONE_UNHEALTHY and not action.undo and not _rests_on_no_health(isolation):
         if _goes_on(isolation):
             yield (Premise(target, healthy=False, unknown=True, silence=True, unobserved=True, signals=rule.signals),)
             return
@@ -38,12 +38,13 @@ def premises(rule: ZoneIsolation, action: Action, context: DecisionContext[ZoneS
         yield (Premise(target, healthy=True, least=least, signals=signals),)
 
 
-def _is_a_persons(isolation: Isolation | None) -> bool:
-    return isolation is not None and bool(isolation.by or isolation.practice)
+def _rests_on_no_health(isolation: Isolation | None) -> bool:
+    """True also where it is complete: what keeps it so rests on no health."""
+    return isolation is not None and bool(isolation.by or isolation.practice or isolation.status == "Done")
 
 
 def _goes_on(isolation: Isolation | None) -> bool:
-    """True if a step of it is done, and the zone has not been healthy since."""
+    """True if a step of it is done, and it was not called off since."""
     return isolation is not None and bool(isolation.done) and isolation.status != "Pending"
 
 
