@@ -89,6 +89,7 @@ TABLE: dict[tuple[IsolationState, IsolationEvent], IsolationState] = {
     (ABORTING, IsolationEvent.STEP_TIMEOUT): FAILED,
     (ABORTING, IsolationEvent.SAME_ADDED): RUNNING,
     (FAILED, IsolationEvent.RETRY): RUNNING,
+    (FAILED, IsolationEvent.CALLED_OFF): PENDING,
     (FAILED, IsolationEvent.REMOVED): BACK_PENDING,
     (ISOLATED, IsolationEvent.REMOVED): BACK_PENDING,
     (ISOLATED, IsolationEvent.EXPIRY_FAILBACK): BACK_PENDING,  # which still waits for the zone's health

@@ -113,8 +113,9 @@ def _start(rule: ZoneIsolation, group: ZoneGroup, isolation: Isolation, now: dat
         held, recovery = (answer.reason, answer.detail), recovery_of(rule, group, isolation, now)
         if isolation.found:
             held = (Held.ISOLATION_FOUND, f"{isolation.found}; {_returns(rule, isolation, recovery)}")
-        elif isolation.touched and is_the_rules_own(isolation) and zone_progress.is_well(rule, group, isolation):
-            held = (Held.HEALTHY_NOW, f"{isolation.zone} is healthy again, so that its isolation does not go on")
+        elif isolation.touched and is_the_rules_own(isolation):
+            # One hold, however often it is bad and healthy in turn: people are told of each that begins.
+            held = (Held.HEALTHY_NOW, f"{isolation.zone} was healthy again, so that its isolation waits: {held[1]}")
         proven_at = recovery.at if isolation.touched else None
         return DesiredState(held=held, requeue_at=first_of(now + AGAIN, proven_at))
     follows = bool(isolation.touched) and not isolation.found  # who approved one that was found is not known

@@ -158,8 +158,11 @@ def _started(rule: ZoneIsolation, group: ZoneGroup, state: ZoneState, now: datet
     nothing = extent(rule, isolation) is Extent.NOTHING
     if not isolation.by and nothing and not admitted:
         return apply(rule, state, IsolationEvent.REMOVED, now)  # the rule itself wanted it, and no longer does
-    if admitted and next_step(isolation) is None:
-        return apply(rule, state, IsolationEvent.GUARDS_PASS, now)  # a failback that was called off before it began
+    called_off = bool(isolation.touched) and is_the_rules_own(isolation) and not isolation.found
+    if admitted and (called_off or next_step(isolation) is None):
+        # From now on: an action that is still in hands was asked for before it was called off. With no step left, it
+        # is a failback that was called off before it began.
+        return apply(rule, state, IsolationEvent.GUARDS_PASS, now)
     return state
 
 
@@ -195,7 +198,8 @@ def _returned(rule: ZoneIsolation, group: ZoneGroup, state: ZoneState, now: date
         fresh["because"] = Because.ZONE_UNHEALTHY.value
         failures = min(isolation.failures + 1, FAILURES_MAX)
         return apply(rule, state, IsolationEvent.SAME_ADDED, now, failures=failures, **fresh)
-    if place == RUNNING and is_the_rules_own(isolation) and is_well(rule, group, isolation):
+    goes_on = place == RUNNING or (place == FAILED and not isolation.undoing)
+    if goes_on and is_the_rules_own(isolation) and is_well(rule, group, isolation):
         return apply(rule, state, IsolationEvent.CALLED_OFF, now)
     if place == BACK_RUNNING and _is_bad_again(rule, group, isolation):
         return apply(rule, state, IsolationEvent.CALLED_OFF, now)

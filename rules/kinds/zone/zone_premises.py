@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from bus.messages import Action, ZoneStep
+from bus.messages import Action, IsolateZone, ZoneStep
 from rules.core.premises import Alternatives, DecisionContext, Premise
 from rules.core.reasons import Because
 from rules.kinds.zone.admission import SOURCES_MIN
@@ -15,10 +15,14 @@ from rules.rulefile.model import UnknownAs
 
 def premises(rule: ZoneIsolation, action: Action, context: DecisionContext[ZoneState]) -> Iterator[Alternatives]:
     """Give what a step rests on. What people ask for, drills, aborts and late nodes rest on no health."""
-    if not isinstance(action, ZoneStep) or context.has_ended(ZoneStep):
+    if not isinstance(action, ZoneStep):
         return
     before = context.before.state.isolation if context.before is not None else None
     isolation = before if before is not None and before.zone == action.zone else None
+    if context.has_ended(ZoneStep) and not _is_called_off(isolation):
+        return
+    if any(isinstance(fact, IsolateZone) and fact.zone == action.zone for fact in context.facts):
+        return  # a person takes it over with this very decision
     target = rule.target(action.zone)
     if action.because == Because.ZONE_UNHEALTHY and not action.undo and not _rests_on_no_health(isolation):
         if _goes_on(isolation):
@@ -41,6 +45,13 @@ def premises(rule: ZoneIsolation, action: Action, context: DecisionContext[ZoneS
 def _rests_on_no_health(isolation: Isolation | None) -> bool:
     """True also where it is complete: what keeps it so rests on no health."""
     return isolation is not None and bool(isolation.by or isolation.practice or isolation.status == "Done")
+
+
+def _is_called_off(isolation: Isolation | None) -> bool:
+    """True if it goes on only past the guards: an outcome that comes late begins no other step."""
+    if isolation is None or isolation.phase != "Failover":
+        return False
+    return isolation.status == "Pending" and bool(isolation.touched)
 
 
 def _goes_on(isolation: Isolation | None) -> bool:

@@ -30,7 +30,6 @@ ROOT = Path(__file__).resolve().parents[3]
 pytestmark = pytest.mark.filterwarnings("ignore:coroutine .* was never awaited:RuntimeWarning")
 
 
-@pytest.mark.timeout(600)
 @pytest.mark.parametrize(("kind", "seeds"), blocks(SEEDS), ids=lambda part: str(getattr(part, "start", part)))
 def test_every_promise_is_kept(kind: str, seeds: range) -> None:
     for seed in seeds:

@@ -70,7 +70,6 @@ HUNTS = (
 )
 
 
-@pytest.mark.timeout(300)
 @pytest.mark.parametrize("hunt", HUNTS, ids=lambda hunt: hunt.mutant)
 def test_the_simulation_sees(hunt: Hunt, monkeypatch: pytest.MonkeyPatch) -> None:
     MUTANTS[hunt.mutant](monkeypatch)

@@ -44,10 +44,10 @@ class RecordingGroupStore(GroupStore):
         return decisions
 
 
-def records(rules: RuleSet, *events: Event, until: float = 1000) -> list[DecisionRecord]:
-    """Records of all that is decided; each action is done at once."""
+def records(rules: RuleSet, *events: Event, until: float = 1000, outcomes: bool = True) -> list[DecisionRecord]:
+    """Records of all that is decided. `outcomes`: each action is done at once."""
     store = RecordingGroupStore(Routing.of(rules))
-    simulator = Simulator(store, outcomes=True)
+    simulator = Simulator(store, outcomes=outcomes)
     for now in sorted({second for second, _ in events}):
         list(simulator.until(at(now)))
         list(simulator.take([one for second, one in events if second == now], at(now)))

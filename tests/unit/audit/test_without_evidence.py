@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from bus.messages import ClusterTaints, DecisionRecord, Health, IsolateZone, Taint
+from bus.messages import ClusterTaints, DecisionRecord, Health, IsolateZone, Outcome, Taint
 from reactor.audit.decisions import judge
 from reactor.audit.stored_observations import hear
 from rules.rehearsal.recorded_premises import by_rules
@@ -23,8 +23,10 @@ from tests.unit.audit.stories import (
     copy_look,
     look,
     workload_rules,
+    zone_look,
 )
 from tests.unit.rules.builders import backends, failover, healthy, route, rule_set, seen
+from tests.unit.rules.zone.builders import seen as zone_seen
 
 
 def bare(record: DecisionRecord) -> DecisionRecord:
@@ -45,6 +47,29 @@ def test_a_persons_isolation_of_a_zone() -> None:
     record = acting(kept, "ZoneStep")
     assert record.actions[0]["because"] == "Commanded"
     assert found(ZONES_RULES, *map(bare, kept)) == []
+
+
+def test_an_isolation_that_a_person_takes_over_while_no_signal_sees_the_zone() -> None:
+    blind = [event for name in ("inside", "outside") for event in zone_seen("a", "Unknown", at=112, signals=(name,))]
+    asked = (113.0, IsolateZone(rule="zones", zone="a", by="ann", reason="INC-7", observed_at=at(113)))
+    kept = records(ZONES_RULES, *ZONE_STORY[:-4], *blind, asked, until=140, outcomes=False)
+    steps = [(action["step"], action["settings"].get("by", "")) for one in kept for action in one.actions]
+    assert [*dict.fromkeys(steps)] == [("Fence", ""), ("Fence", "ann")]
+    assert found(ZONES_RULES, *kept) == []
+
+
+def test_a_step_that_is_tried_again_while_no_signal_sees_the_zone() -> None:
+    bad = [event for second in (100, 111) for event in zone_look("a", "Unhealthy", second, 100)]
+    done = (112.0, Outcome(action="zones/prod/a/1", rule="zones", object="prod/a", status="Done", observed_at=at(112)))
+    blind = [event for name in ("inside", "outside") for event in zone_seen("a", "Unknown", at=120, signals=(name,))]
+    refused = (
+        420.0,
+        Outcome(action="zones/prod/a/2", rule="zones", object="prod/a", status="Refused", observed_at=at(420)),
+    )
+    kept = records(ZONES_RULES, *ZONE_LISTED, *bad, done, *blind, refused, until=3000, outcomes=False)
+    tried = [action["id"] for one in kept for action in one.actions if action["step"] == "ShiftTraffic"]
+    assert [*dict.fromkeys(tried)][:2] == ["zones/prod/a/2", "zones/prod/a/3"]
+    assert found(ZONES_RULES, *kept) == []
 
 
 def test_the_further_steps_of_an_isolation() -> None:

@@ -23,14 +23,20 @@ from bus.messages import (
     Zones,
     ZoneStep,
 )
+from rules.core.group import Group
+from rules.engine.group_codec import dump_group, load_group
+from rules.engine.groups import GroupStore
+from rules.engine.routing import Routing
 from rules.kinds.zone.model import ZoneIsolation
-from rules.rehearsal.simulation import Emitted, play
+from rules.rehearsal.simulation import Emitted, Simulator, play
 from rules.rehearsal.simulation import at as at_
 from tests.unit.rules.builders import Event
 
 ZONES = ("a", "b", "c")
 STEPS = ("Fence", "ShiftTraffic", "Evacuate", "CutNetwork", "Verify")
 UNDONE = ("CutNetwork", "ShiftTraffic", "Fence")
+FORWARD = [f"+{step}" for step in STEPS]
+BACK = [f"-{step}" for step in UNDONE]
 
 
 def zone_rule(**keys: Any) -> ZoneIsolation:
@@ -119,6 +125,18 @@ def approved(zone: str, *, at: float) -> list[Event]:
 def said(rule: ZoneIsolation, *events: list[Event], until: float = 1000, outcomes: bool = True) -> list[Emitted]:
     history = sorted((event for some in events for event in some), key=lambda event: event[0])
     return list(play([rule], history, until=until, outcomes=outcomes))
+
+
+def group_after(rule: ZoneIsolation, *events: list[Event], until: float) -> Group:
+    """Give the rule's group at this second, as it is stored; each action is done at once."""
+    store = GroupStore(Routing([rule]))
+    simulator = Simulator(store, outcomes=True)
+    for second, fact in sorted((event for some in events for event in some), key=lambda event: event[0]):
+        list(simulator.until(at_(second)))
+        list(simulator.take([fact], at_(second)))
+    list(simulator.until(at_(until)))
+    (group,) = store.groups.values()
+    return load_group(dump_group(group))
 
 
 def steps(things: Iterable[Emitted]) -> list[tuple[float, str, str, str, str]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.unit.rules.zone.builders import (
+    FORWARD,
     STEPS,
     ZONES,
     failback,
@@ -20,7 +21,6 @@ from tests.unit.rules.zone.builders import (
     zone_rule,
 )
 
-FORWARD = [f"+{step}" for step in STEPS]
 WELL = [*listed(), *healthy(*ZONES, at=0)]
 
 

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from rules.engine.groups import GroupStore
-from rules.engine.routing import Routing
 from rules.kinds.zone.state import ZoneState
-from rules.rehearsal.simulation import Simulator
-from rules.rehearsal.simulation import at as at_
 from tests.unit.rules.zone.builders import (
-    STEPS,
+    FORWARD,
     ZONES,
+    group_after,
     healthy,
     holds,
     isolate,
@@ -25,7 +22,6 @@ from tests.unit.rules.zone.builders import (
     zone_rule,
 )
 
-FORWARD = [f"+{step}" for step in STEPS]
 DRILL, OVER = ["+Fence", "+ShiftTraffic"], ["-ShiftTraffic", "-Fence"]
 WELL = [*listed(), *healthy(*ZONES, "service/prod/shop/web", at=0)]
 TEN_PAST = {"cron": "10 0 * * *", "durationSeconds": 300}
@@ -114,13 +110,7 @@ def test_no_run_starts_while_a_zone_is_isolated() -> None:
 
 
 def outcome_of(rule: Any, *events: list[Any], until: float) -> str:
-    group_store = GroupStore(Routing([rule]))
-    player = Simulator(group_store, outcomes=True)
-    for when, fact in sorted((event for some in events for event in some), key=lambda event: event[0]):
-        list(player.until(at_(when)))
-        list(player.take([fact], at_(when)))
-    list(player.until(at_(until)))
-    state = group_store.groups["zones", "prod"].state
+    state = group_after(rule, *events, until=until).state
     assert isinstance(state, ZoneState)
     return state.practice_outcome
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.unit.rules.zone.builders import (
+    FORWARD,
     STEPS,
     ZONES,
     answered,
@@ -25,7 +26,6 @@ from tests.unit.rules.zone.builders import (
     zone_rule,
 )
 
-FORWARD = [f"+{step}" for step in STEPS]
 WELL = [*listed(), *healthy(*ZONES, at=0)]
 
 

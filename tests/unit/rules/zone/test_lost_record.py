@@ -12,20 +12,21 @@ from bus.messages import MarkedNodes, ZoneStep
 from reactor.views.zone_removal import not_to_remove, removal
 from reactor.views.zone_words import rows_of
 from rules.core.group import Group
-from rules.engine.group_codec import dump_group, load_group
 from rules.engine.groups import GroupStore
 from rules.engine.routing import Routing
-from rules.kinds.zone.model import ZoneIsolation
 from rules.kinds.zone.state import Isolation, ZoneState
 from rules.rehearsal.simulation import Simulator
 from rules.rehearsal.simulation import at as at_
 from tests.unit.rules.builders import Event
 from tests.unit.rules.zone.builders import (
+    BACK,
+    FORWARD,
     STEPS,
     UNDONE,
     ZONES,
     approved,
     failback,
+    group_after,
     healthy,
     holds,
     isolate,
@@ -39,8 +40,6 @@ from tests.unit.rules.zone.builders import (
     zone_rule,
 )
 
-FORWARD = [f"+{step}" for step in STEPS]
-BACK = [f"-{step}" for step in UNDONE]
 WELL = healthy(*ZONES, at=0)
 SICK = [*healthy("b", "c", at=0), *unhealthy("a", at=0)]
 FOUND = "its record was lost: 5 nodes of a say that rule zones has isolated it; "
@@ -49,18 +48,6 @@ FOUND = "its record was lost: 5 nodes of a say that rule zones has isolated it; 
 def lost(**more: Any) -> list[Event]:
     """Inventory from after the loss: the nodes of a say that they are isolated."""
     return listed(marked={"a": marks(**more)})
-
-
-def played(rule: ZoneIsolation, *events: list[Event], until: float) -> Group:
-    """Give the rule's group at this second; each action is done at once."""
-    store = GroupStore(Routing([rule]))
-    simulator = Simulator(store, outcomes=True)
-    for second, fact in sorted((event for some in events for event in some), key=lambda event: event[0]):
-        list(simulator.until(at_(second)))
-        list(simulator.take([fact], at_(second)))
-    list(simulator.until(at_(until)))
-    (group,) = store.groups.values()
-    return load_group(dump_group(group))
 
 
 def record(group: Group) -> Isolation | None:
@@ -104,7 +91,7 @@ def test_what_a_person_has_isolated_stays_until_a_person_opens_it() -> None:
     back = said(zone_rule(), ann, WELL, failback("a", at=3000, by="bob"), until=5000)
     assert names(back) == BACK
     assert [one.what.because for one in back if isinstance(one.what, ZoneStep)] == ["Commanded"] * 3
-    group = played(zone_rule(), ann, WELL, until=70)
+    group = group_after(zone_rule(), ann, WELL, until=70)
     assert (mine := record(group)) is not None
     assert (mine.phase, mine.status, mine.by, mine.done) == ("Failover", "Done", "ann", STEPS)
 
@@ -160,7 +147,7 @@ def test_a_drill_comes_back() -> None:
 )
 def test_nothing_else_is_taken_up(rule: dict[str, Any], inventory: list[Event]) -> None:
     assert names(said(zone_rule(**rule), inventory, WELL)) == []
-    assert record(played(zone_rule(**rule), inventory, WELL, until=1)) is None
+    assert record(group_after(zone_rule(**rule), inventory, WELL, until=1)) is None
 
 
 def test_an_inventory_that_comes_late_isolates_no_zone_that_was_opened() -> None:
@@ -174,7 +161,7 @@ def test_an_inventory_that_comes_late_isolates_no_zone_that_was_opened() -> None
 
 
 def test_an_isolation_that_was_only_rehearsed_keeps_no_real_one_from_being_found() -> None:
-    rehearsed = played(
+    rehearsed = group_after(
         zone_rule(mode="DryRun"), listed(), WELL, unhealthy("a", at=100), healthy("a", at=300), until=400
     )
     assert isinstance(rehearsed.state, ZoneState)
@@ -189,7 +176,7 @@ def test_what_an_executor_was_still_opening_when_the_record_was_lost_is_not_isol
     found = said(zone_rule(), lost(by="ann"), WELL, going, until=5000)
     assert names(found) == BACK
     later = listed(at=200)  # as after an autoscaler has replaced all nodes
-    group = played(zone_rule(), lost(by="ann"), WELL, later, until=300)
+    group = group_after(zone_rule(), lost(by="ann"), WELL, later, until=300)
     assert record(group) is not None
 
 
@@ -226,7 +213,7 @@ def test_a_person_who_brings_a_found_zone_back_still_needs_its_health_or_force()
     forced = said(zone_rule(), bad, failback("a", at=5, force=True), until=500)
     assert names(forced) == BACK
     rule = zone_rule()
-    group = played(rule, bad, until=2)
+    group = group_after(rule, bad, until=2)
     mine = record(group)
     assert mine is not None
     assert not_to_remove(mine, running=False, force=False) == ""
@@ -242,7 +229,7 @@ def test_in_mode_approve_a_person_still_approves_the_way_back() -> None:
 
 def test_people_see_it_in_the_list_of_zones() -> None:
     rule = zone_rule()
-    row = rows_of(rule, played(rule, lost(), WELL, until=5))[0]
+    row = rows_of(rule, group_after(rule, lost(), WELL, until=5))[0]
     assert (row["zone"], row["phase"], row["status"]) == ("prod/a", "Failover", "Pending")
     assert str(row["detail"]).startswith(f"IsolationFound: {FOUND}")
 

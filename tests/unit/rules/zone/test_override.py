@@ -19,6 +19,8 @@ from rules.rehearsal.simulation import Simulator
 from rules.rehearsal.simulation import at as at_
 from tests.unit.rules.builders import Event
 from tests.unit.rules.zone.builders import (
+    BACK,
+    FORWARD,
     STEPS,
     UNDONE,
     ZONES,
@@ -36,8 +38,6 @@ from tests.unit.rules.zone.builders import (
     zone_rule,
 )
 
-FORWARD = [f"+{step}" for step in STEPS]
-BACK = [f"-{step}" for step in UNDONE]
 WELL = [*listed(), *healthy(*ZONES, at=0)]
 ONE = [*listed(), *healthy(*ZONES, at=0, signals=["nodes"])]
 """Facts of one source, as in the rules of `reactor init`."""

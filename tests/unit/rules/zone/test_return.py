@@ -11,6 +11,8 @@ from rules.kinds.zone.plan import ASKED_AGAIN_SECONDS, seconds_for
 from rules.rehearsal.simulation import at as at_
 from tests.unit.rules.builders import Event
 from tests.unit.rules.zone.builders import (
+    BACK,
+    FORWARD,
     STEPS,
     UNDONE,
     ZONES,
@@ -32,8 +34,6 @@ from tests.unit.rules.zone.builders import (
 )
 from tests.unit.rules.zone.test_rounds import Played
 
-FORWARD = [f"+{step}" for step in STEPS]
-BACK = [f"-{step}" for step in UNDONE]
 WELL = [*listed(), *healthy(*ZONES, at=0)]
 ISOLATED = [*WELL, *unhealthy("a", at=100)]
 
@@ -325,7 +325,10 @@ def test_the_rest_of_an_isolation_is_not_done_while_the_zone_is_healthy() -> Non
     assert wanted(played, 111, 3) is False
     held = played.group.held
     assert held is not None
-    assert (held.reason, held.detail) == ("HealthyNow", "a is healthy again, so that its isolation does not go on")
+    assert (held.reason, held.detail) == (
+        "HealthyNow",
+        "a was healthy again, so that its isolation waits: bad for 0 s; tolerationSeconds is 10",
+    )
     played.answer(112, 3, "Refused")
     played.until(130)
     assert [step for second, step in played.asked if second > 111] == []
@@ -343,6 +346,48 @@ def test_an_isolation_goes_on_with_its_next_step_when_the_zone_was_bad_again_for
     assert [step for second, step in played.asked if second > 111] == []
     played.until(124)
     assert [(second, step.step) for second, step in played.asked if second > 111] == [(123.0, "Evacuate")]
+
+
+def test_a_step_that_goes_on_after_it_was_called_off_has_its_whole_time_again() -> None:
+    """An executor that never answered: the action that is wanted again is the one of before."""
+    played = Played(answered=2)
+    played.take(111, *(fact for _, fact in healthy("a", at=111)))
+    played.take(113, *(fact for _, fact in seen("a", "Unhealthy", at=113, signals=["prom"])))
+    played.take(1200, *(fact for _, fact in seen("a", "Unhealthy", at=1200, signals=["nodes"])))
+    for second in (1210, 1211, 1300):
+        played.take(second, *(fact for _, fact in listed(at=second)))
+        played.until(second)
+        isolation = played.group.state.isolation
+        assert isolation is not None
+        assert (isolation.status, isolation.since) == ("InProgress", at_(1210))
+    assert played.group.held is None
+
+
+def test_a_failed_isolation_whose_zone_was_well_waits_for_the_toleration_once_more() -> None:
+    played = Played(answered=2)
+    played.until(1011)
+    played.answer(1012, 3, "Refused")
+    assert played.group.held is not None
+    assert played.group.held.reason == "StepFailed"
+    played.take(1020, *(fact for _, fact in healthy("a", at=1020)))
+    played.take(1036, *(fact for _, fact in unhealthy("a", at=1036)))
+    played.until(1045)
+    assert [step for second, step in played.asked if second > 1012] == []
+    played.until(1047)
+    assert [(second, step.step) for second, step in played.asked if second > 1012] == [(1046.0, "Evacuate")]
+
+
+def test_a_zone_that_flaps_while_it_is_isolated_gives_one_hold() -> None:
+    played = Played(answered=2)
+    played.until(110)
+    held = []
+    for second in range(111, 311, 10):
+        for told in (healthy("a", at=second), unhealthy("a", at=second + 5)):
+            for one in told:
+                played.take(one[0], one[1])
+                held.append(played.group.held)
+    assert {hold.reason for hold in held if hold is not None} == {"HealthyNow"}
+    assert len({hold.since for hold in held if hold is not None}) == 1
 
 
 def test_a_step_that_is_done_although_it_was_called_off_begins_no_other_one() -> None:
