@@ -160,7 +160,7 @@ def _started(rule: ZoneIsolation, group: ZoneGroup, state: ZoneState, now: datet
         return apply(rule, state, IsolationEvent.REMOVED, now)  # the rule itself wanted it, and no longer does
     called_off = bool(isolation.touched) and is_the_rules_own(isolation) and not isolation.found
     if admitted and (called_off or next_step(isolation) is None):
-        # From now on: an action that is still in hands was asked for before it was called off. With no step left, it
+        # From now on: an action in flight was asked for before it was called off. With no step left, it
         # is a failback that was called off before it began.
         return apply(rule, state, IsolationEvent.GUARDS_PASS, now)
     return state
