@@ -98,7 +98,7 @@ def _replaced(policy: Policy, state: WorkloadState, name: str, other: str) -> Re
 
 
 def _cause(policy: Policy) -> Cause:
-    """Why it left is lost. A cluster that is bad keeps its copy from coming back whatever the cause is."""
+    """Cause of a move of which the cause is lost. A cluster that is bad keeps its copy from coming back in any case."""
     return "Application" if policy.failover is not None and policy.failover.application is not None else "Cluster"
 
 
