@@ -122,7 +122,7 @@ class Relocation:
     planned: Mapping[str, int] = field(default_factory=dict)
     """Karmada, Directly: the placement that was written together with the eviction, for the Place that follows."""
     found: str = ""
-    """How it was known again, where its record was lost with the bus; empty: it was not lost."""
+    """Sentence by which it was known again, where its record was lost with the bus; empty: it was not lost."""
 
 
 @dataclass(frozen=True, slots=True)
