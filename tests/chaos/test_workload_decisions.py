@@ -61,7 +61,7 @@ class Played:
     writes: list[CopyWrite] = field(default_factory=list)
     said: dict[str, Observation] = field(default_factory=dict)
     records: dict[str, CopyRecord] = field(default_factory=lambda: {"one": CopyRecord(created_at=at(-9000))})
-    """What the copies say of themselves."""
+    """Records that the copies carry."""
 
     def history(self) -> WorkloadHistory:
         """Play it."""
