@@ -1,4 +1,4 @@
-"""What a copy says of itself is read, and anyone may have edited it."""
+"""The record that a copy carries is read, and anyone may have edited it."""
 
 from __future__ import annotations
 
