@@ -107,6 +107,8 @@ class CopyRecord(MessagePart):
     created_at: AwareDatetime | None = None
     rule: Annotated[str, StringConstraints(max_length=253)] = ""
     """Rule whose decision it follows; empty: none has written it."""
+    decided_at: AwareDatetime | None = None
+    """Time of that decision."""
     placed_for: tuple[Name, ...] = ()
     """Clusters for whose copies that rule made it."""
     leaves: Annotated[str, StringConstraints(max_length=253)] = ""

@@ -202,7 +202,7 @@ def test_rules_that_are_broken_on_purpose_are_found(name: str, monkeypatch: pyte
 
 
 def test_rules_that_forget_moves_with_the_store_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rules.kinds.workload.lost_moves.taken_up", lambda _rule, _policy, state, _now: state)
+    monkeypatch.setattr("rules.kinds.workload.lost_moves.taken_up", lambda _rule, _policy, group, _now: group.state)
     plans = workload_patterns.plans("decisions", 0, STRIKE, len(NAMES))
     found = [breach for plan in plans for breach in breaches(plan, Span(14.0, 15.0), wiped=True)[1]]
     assert {breach.promise for breach in found} >= {"lost", "converged"}

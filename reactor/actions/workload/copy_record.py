@@ -8,6 +8,7 @@ from datetime import datetime
 from bus.characters import unseen
 from bus.messages import CopyRecord
 from reactor.actions.workload.marks import (
+    DECIDED_ANNOTATION,
     EVICTING_ANNOTATION,
     LEAVES_ANNOTATION,
     PLACED_FOR_ANNOTATION,
@@ -28,6 +29,7 @@ def record_of(created_at: object, notes: Mapping[str, str]) -> CopyRecord:
     leaves = _names(notes.get(LEAVES_ANNOTATION, "")) or (Because.TOLERATION_ELAPSED.value,)
     return CopyRecord(
         created_at=_moment(created_at), rule=rule[0] if rule else "",
+        decided_at=_moment(notes.get(DECIDED_ANNOTATION)),
         placed_for=_names(notes.get(PLACED_FOR_ANNOTATION, "")),
         leaves=leaves[0] if EVICTING_ANNOTATION in notes else "", stays=_names(notes.get(STAYS_ANNOTATION, "")),
     )  # fmt: skip

@@ -174,7 +174,7 @@ def advance(
     policy = policy_of(rule, group.state)
     if not isinstance(policy, Policy):
         return group
-    before, state = group, lost_moves.taken_up(rule, policy, group.state, now)
+    before, state = group, lost_moves.taken_up(rule, policy, group, now)
     group = replace(group, state=state)
     copies = _ticked(rule, policy, group, now)
     moves = dict(state.moves)

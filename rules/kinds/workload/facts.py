@@ -112,7 +112,7 @@ def _marked(state: WorkloadState, fact: WorkloadCopy) -> WorkloadState:
     marks = None
     if fact.exists and fact.record is not None:
         said = fact.record
-        marks = CopyMarks(said.created_at, said.rule, said.placed_for, said.leaves, said.stays)
+        marks = CopyMarks(said.created_at, said.rule, said.decided_at, said.placed_for, said.leaves, said.stays)
     if state.marks.get(fact.cluster) == marks:
         return state
     known = {**without(state.marks, fact.cluster), **({fact.cluster: marks} if marks is not None else {})}
@@ -167,6 +167,10 @@ def done(rule: WorkloadFailover, group: WorkloadGroup, action: Action, at: datet
             state = _returned(state, action.from_, at)
         case _:
             return group
+    touched = action.clusters if isinstance(action, Place) else (action.from_,)
+    copies = {name: replace(copy, decided_at=action.decided_at) if name in touched else copy
+              for name, copy in state.copies.items()}  # fmt: skip
+    state = replace(state, copies=copies)
     if isinstance(action, Purge | CancelEviction):
         state = replace(state, evicting=tuple(name for name in state.evicting if name != action.from_))
     if rule.mode is not Mode.DRY_RUN:

@@ -1,24 +1,28 @@
-"""A move whose record was lost with the store of the bus: taken up again by what the copies say of themselves.
+"""Moves of which the group does not know, taken up by what the copies say of themselves.
 
-A copy that is marked goes on leaving, once the copies that were to stay beside it are listed. A copy that was made for
-an older one, which is there and not marked, takes its place when that one has been bad for the toleration from now on,
-and is one too many when that one is proven good. Only a group that has changed no copy yet does so: a late inventory
-shows marks that an action has just taken off.
+The record of a move is lost with the store of the bus. A copy that is marked then goes on leaving, once the copies that
+were to stay beside it are listed. A copy that was made for an older one, which is there and not marked, takes its place
+when that one has been bad for the toleration from now on, and is one too many when that one is proven good. Only a
+group that has changed no copy yet does so.
+
+And the outcome of an eviction may never come: its executor was killed, or the answer of the API server was lost, and
+then it was called off. A mark of a later decision than the last one that is known to have changed the copy is one that
+was written all the same.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import NamedTuple
 
-from bus.messages import Mode
+from bus.messages import Action, CancelEviction, Evict, Mode, Place, Purge
 from rules.core.reasons import Because
 from rules.core.timers import Stopwatch
 from rules.core.values import replace
 from rules.kinds.workload.eviction import behaviour_of
 from rules.kinds.workload.model import Policy, PurgeMode, WorkloadFailover
-from rules.kinds.workload.state import Cause, Copy, CopyMarks, Relocation, WorkloadState
+from rules.kinds.workload.state import Cause, Copy, CopyMarks, Relocation, WorkloadGroup, WorkloadState
 
 CARRIED_OUT = (Mode.ENFORCE, Mode.APPROVE)
 FOUND = "found again by what the copies say"
@@ -35,11 +39,14 @@ class LostMoves(NamedTuple):
     """Cluster to replicas of all copies that are wanted when nothing moves any more."""
 
 
-def taken_up(rule: WorkloadFailover, policy: Policy, state: WorkloadState, now: datetime) -> WorkloadState:
-    """Give the state with the moves that were lost, if there are any, as of the newest inventory."""
+def taken_up(rule: WorkloadFailover, policy: Policy, group: WorkloadGroup, now: datetime) -> WorkloadState:
+    """Give the state with the moves of which it does not know, as of the newest inventory."""
+    state = group.state
     if rule.carrier != "Kubernetes" or rule.mode not in CARRIED_OUT or not state.marks:
         return state
-    if state.acted_at is not None or state.moves or state.wanted_copies is not None:
+    if state.acted_at is not None:
+        return _with_marked(rule, policy, group, now)
+    if state.moves or state.wanted_copies is not None or group.outbox:
         return state
     lost = _lost(rule, state)
     if lost is None:
@@ -51,6 +58,40 @@ def taken_up(rule: WorkloadFailover, policy: Policy, state: WorkloadState, now: 
         state, moves=dict(sorted(moves.items())), copies=copies, wanted_copies=len(lost.wanted),
         wanted_replicas=sum(lost.wanted.values()), wanted_on=tuple(sorted(lost.wanted)), wanted_sizes=lost.wanted,
     )  # fmt: skip
+
+
+def _with_marked(rule: WorkloadFailover, policy: Policy, group: WorkloadGroup, now: datetime) -> WorkloadState:
+    """Give the state with the evictions that were carried out although their outcomes never came."""
+    state = group.state
+    in_flight = {name for entry in group.outbox for name in _touched(entry.action)}
+    moves = {
+        name: _leaving(policy, state, name, marks, now) for name, marks in state.marks.items()
+        if marks.leaves and marks.rule == rule.name and name in state.copies and name not in in_flight
+        and _is_news(marks, state.copies[name]) and not _is_leaving(state, name)
+    }  # fmt: skip
+    if not moves:
+        return state
+    copies = {name: _copy(state, name, moves.get(name), now) for name in state.copies}
+    return replace(state, moves=dict(sorted({**state.moves, **moves}.items())), copies=copies)
+
+
+def _touched(action: Action) -> Iterable[str]:
+    match action:
+        case Place():
+            return (*action.clusters, *action.leaving)
+        case Evict() | CancelEviction() | Purge():
+            return (action.from_,)
+    return ()
+
+
+def _is_news(marks: CopyMarks, copy: Copy) -> bool:
+    """True for marks of a later decision than the last one that is known to have changed the copy."""
+    return marks.decided_at is not None and (copy.decided_at is None or copy.decided_at < marks.decided_at)
+
+
+def _is_leaving(state: WorkloadState, name: str) -> bool:
+    move = state.moves.get(name)
+    return move is not None and move.evicted_at is not None
 
 
 def _lost(rule: WorkloadFailover, state: WorkloadState) -> LostMoves | None:
@@ -86,12 +127,12 @@ def _leaving(policy: Policy, state: WorkloadState, name: str, marks: CopyMarks, 
         cause, marks.leaves, FOUND, state.copies[name].replicas, placed=True, evicted_at=now,
         purge_mode=PurgeMode.NEVER if never else PurgeMode.GRACEFULLY, grace_seconds=grace,
         surplus=marks.leaves == Because.RECOVERED,
-        found=f"its record was lost: the copy on {name} says that it leaves",
+        found=f"the copy on {name} says that it leaves, and the record of that was lost",
     )  # fmt: skip
 
 
 def _replaced(policy: Policy, state: WorkloadState, name: str, other: str) -> Relocation:
-    found = f"its record was lost: the copy on {other} says that it was made for the one on {name}"
+    found = f"the copy on {other} says that it was made for the one on {name}, and the record of that was lost"
     return Relocation(
         _cause(policy), Because.TOLERATION_ELAPSED, FOUND, state.copies[name].replicas, placed=True, found=found,
     )  # fmt: skip

@@ -82,6 +82,8 @@ class Copy:
     """Number of bad copies in a row that it replaces, itself included where it had to leave and stayed after all."""
     returned_at: datetime | None = None
     """Time at which it last stayed after all, though it had been bad for long enough to leave."""
+    decided_at: datetime | None = None
+    """Time of the decision of the newest action that is known to have changed it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +93,8 @@ class CopyMarks:
     created_at: datetime | None = None
     rule: str = ""
     """Rule whose decision it follows; empty: none."""
+    decided_at: datetime | None = None
+    """Time of that decision."""
     placed_for: tuple[str, ...] = ()
     """Clusters for whose copies that rule made it."""
     leaves: str = ""

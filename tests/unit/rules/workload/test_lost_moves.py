@@ -1,4 +1,4 @@
-"""A move whose record was lost with the store of the bus, as the copies tell it to a group that knows nothing."""
+"""Moves of which a group does not know: their record was lost with the store of the bus, or an outcome never came."""
 
 from __future__ import annotations
 
@@ -6,10 +6,22 @@ from typing import Any
 
 import pytest
 
-from bus.messages import CopyRecord
-from rules.rehearsal.simulation import at
-from tests.unit.rules.builders import Event
-from tests.unit.rules.workload.builders import acts, copy, held_copy, holds, member, placement, workload_rule
+from bus.messages import CancelEviction, CopyRecord, Evict, Fact, Outcome, Place, Purge
+from rules.engine.groups import GroupStore
+from rules.engine.routing import Routing
+from rules.rehearsal.simulation import Simulator, at
+from tests.unit.rules.builders import Event, rule_set
+from tests.unit.rules.workload.builders import (
+    OBJECT,
+    acts,
+    copy,
+    fact,
+    held_copy,
+    holds,
+    member,
+    placement,
+    workload_rule,
+)
 
 TOLERATION, RECOVERY = 60, 30
 MADE = {"m1": -9000.0, "m2": -100.0, "m3": -100.0}
@@ -109,6 +121,65 @@ def test_a_late_inventory_brings_no_move_back() -> None:
     events = [*MOVED, *health("Healthy", "Unhealthy"), copy(SECOND, "Healthy", at=50), *MOVED[:1]]
     late = told(FIRST, second=200, **LEAVES)
     assert acts(rule(), *events, late) == acts(rule(), *events)
+
+
+class Lost:
+    """A rule of which each Place is done, and the outcomes of whose evictions never come."""
+
+    def __init__(self) -> None:
+        self.store = GroupStore(Routing.of(rule_set(rule())))
+        self.player = Simulator(self.store, outcomes=False)
+        self.did: list[tuple[float, str, str]] = []
+        self.evicted: Evict | None = None
+
+    def hear(self, now: float, *facts: Fact) -> None:
+        """Carry out what is wanted by now, and hear this."""
+        for emitted in [*self.player.until(at(now)), *self.player.take([*facts], at(now))]:
+            action = emitted.what
+            if not isinstance(action, Place | Evict | Purge | CancelEviction):
+                continue
+            self.did.append((emitted.at, type(action).__name__, getattr(action, "from_", SECOND)))
+            self.evicted = action if isinstance(action, Evict) else self.evicted
+            if not isinstance(action, Evict):
+                done = Outcome(action=action.id, rule="nginx", object=OBJECT, status="Done", observed_at=at(now))
+                self.hear(now, done)
+
+
+@pytest.fixture
+def lost() -> Lost:
+    """The copy on m1 has been bad for its toleration, is marked, and the outcome of that was lost."""
+    lost = Lost()
+    lost.hear(0, fact(member(FIRST)), fact(member(SECOND)))
+    lost.hear(0, fact(held_copy(FIRST, 1, at=0, record=CopyRecord(created_at=at(-9000)))))
+    lost.hear(1, fact(copy(FIRST, "Unhealthy", at=1)))
+    lost.hear(62, fact(copy(FIRST, "Unhealthy", at=62)))
+    assert [name for _, name, _ in lost.did] == ["Place", "Evict"]
+    return lost
+
+
+def test_an_eviction_that_was_called_off_and_carried_out_all_the_same_is_taken_back(lost: Lost) -> None:
+    """Its executor was killed, and no decider answered the next one until it was too late to begin it."""
+    assert lost.evicted is not None
+    marked = CopyRecord(
+        created_at=at(-9000), rule="nginx", decided_at=lost.evicted.decided_at, leaves="TolerationElapsed",
+        stays=(SECOND,),
+    )  # fmt: skip
+    lost.hear(63, fact(held_copy(FIRST, 1, at=63, record=marked)))
+    lost.hear(70, fact(copy(FIRST, "Healthy", at=70)))
+    never = Outcome(
+        action=lost.evicted.id, rule="nginx", object=OBJECT, status="Failed", reason="Waited", observed_at=at(99.5)
+    )  # fmt: skip
+    lost.hear(99.5, never)
+    lost.hear(101, fact(copy(FIRST, "Healthy", at=101)))
+    assert [one for one in lost.did[2:] if one[1] != "Evict" or one[2] == FIRST] == [(100.0, "CancelEviction", FIRST)]
+
+
+def test_a_mark_of_an_action_whose_outcome_is_still_to_come_is_not_taken_up(lost: Lost) -> None:
+    assert lost.evicted is not None
+    marked = CopyRecord(rule="nginx", decided_at=lost.evicted.decided_at, leaves="TolerationElapsed", stays=(SECOND,))
+    lost.hear(63, fact(held_copy(FIRST, 1, at=63, record=marked)))
+    [group] = [one for one in lost.store.groups.values() if one.object == OBJECT]
+    assert [move.found for move in group.state.moves.values()] == [""]
 
 
 def test_copies_that_are_listed_later_are_wanted() -> None:
