@@ -161,9 +161,10 @@ class Executor:
         wanted = CancellationCheck(self._bus, self._clock, action, asker, redelivered=delivery.redelivered)
         async with lock:
             try:
-                outcome = await self._slots.run(action, lambda: self._act_by_intent(action, wanted))
+                too_late = self._clock.now() - delivery.stored_at >= WAITED_MAX
+                outcome = await self._slots.run(action, lambda: self._act_by_intent(action, wanted, too_late=too_late))
             except Waited as error:
-                if self._clock.now() - delivery.stored_at < WAITED_MAX:
+                if not too_late:
                     raise
                 # Before its decider publishes it again: else ever more of the same would wait here.
                 outcome = self._outcome(action, "Failed", reason=WAITED, detail=str(error))
@@ -180,7 +181,8 @@ class Executor:
         await self._publisher.publish(outcome, id_, span.traceparent, also=[asker])
         reach("executor.outcome-published")
 
-    async def _act_by_intent(self, action: Action, wanted: CancellationCheck) -> Outcome:
+    async def _act_by_intent(self, action: Action, wanted: CancellationCheck, *, too_late: bool) -> Outcome:
+        """`too_late`: it leaves the queue if it cannot be begun now."""
         if isinstance(action, Notify):
             return await self._write(action, ExecutionContext())  # told twice is better than not told
         key = _key(action)
@@ -203,6 +205,14 @@ class Executor:
             if known is None or not known.is_of(action) or isinstance(action, ZoneStep):
                 return self._outcome(action, "Refused", reason=no.reason, detail=str(no))
             return await self._begun_before(action, no, key, known, revision)
+        except Waited as error:
+            if not too_late or known is None or not known.is_of(action) or isinstance(action, ZoneStep):
+                raise
+            # Called off later, it counts as one that was never carried out: so it is looked at before.
+            looked = await self._begun_before(action, Declined("CalledOff", str(error)), key, known, revision)
+            if looked.status != "Done":
+                raise
+            return looked
         now = self._clock.now()  # the answer may have taken seconds
         until = iso(now + AT_WORK) if isinstance(action, ZoneStep) else ""
         intent = Intent.of(action, until=until, older=_older(known, action, now), known=known)

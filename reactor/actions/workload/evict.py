@@ -26,6 +26,7 @@ from reactor.actions.workload.reports import Report, connected, enforced, outcom
 from reactor.clients.kubernetes_port import JsonObject, NotFound
 from reactor.runtime.clock import Clock
 from reactor.runtime.errors import ReactorError
+from rules.kinds.workload.facts import COPY_GONE
 
 
 async def carry_out(action: Evict, clusters: ClusterLookup, clock: Clock) -> Outcome:
@@ -72,7 +73,8 @@ async def _write_marks(
         if await conditional_write_object(api, action.workload.object, read, change):
             written.append(f"annotations of {action.workload.kind}/{action.workload.name}")
     except NotFound:
-        pass  # no copy: nothing leaves, and nothing is left to stay
+        # Nothing leaves, and nothing is left to stay. The rule may not know it, as no watch has seen it go.
+        return outcome(action, clock, [Report(action.from_)]).model_copy(update={"reason": COPY_GONE})
     except ReactorError as error:
         return outcome(action, clock, [Report(action.from_, [], error)])
     return outcome(action, clock, [Report(action.from_, written)])

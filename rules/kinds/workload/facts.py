@@ -31,6 +31,8 @@ from rules.kinds.workload.eviction import evicted
 from rules.kinds.workload.model import WorkloadFailover
 from rules.kinds.workload.state import Copy, CopyMarks, Departure, Relocation, WorkloadGroup, WorkloadState
 
+COPY_GONE = "CopyGone"
+"""The carrier's word for a done action on a copy that is not there: it was removed while nothing watched it."""
 PLACED_ELSEWHERE = "PlacedElsewhere"
 """The carrier's word for a done action after which the copies are not where it asked."""
 
@@ -178,9 +180,15 @@ def done(rule: WorkloadFailover, group: WorkloadGroup, action: Action, at: datet
     return replace(group, state=replace(state, acted_at=at))
 
 
-def said(_rule: WorkloadFailover, group: WorkloadGroup, _action: Action, fact: Outcome) -> WorkloadGroup:
-    """Keep in mind where the scheduler of the control plane has the last word."""
+def said(_rule: WorkloadFailover, group: WorkloadGroup, action: Action, fact: Outcome) -> WorkloadGroup:
+    """Keep in mind where the scheduler of the control plane has the last word, and that a copy is not there."""
     state = group.state
+    if fact.reason == COPY_GONE and isinstance(action, Evict | CancelEviction):
+        name = action.from_
+        state = replace(state, copies=without(state.copies, name), listed=without(state.listed, name))
+        state = _gone(state, name) if name in state.moves else state
+        group = replace(group, state=replace(state, exists=bool(state.copies)))
+        state = group.state
     overruled = fact.detail if fact.reason == PLACED_ELSEWHERE else ""
     return group if state.overruled == overruled else replace(group, state=replace(state, overruled=overruled))
 

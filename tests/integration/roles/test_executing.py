@@ -260,6 +260,25 @@ async def test_what_was_begun_and_is_called_off_is_looked_at_and_told_as_it_is(m
             assert Intent.read((await intents.get(key)).value).done is done
 
 
+@pytest.mark.parametrize("done", [True, False])
+async def test_what_was_begun_is_looked_at_before_it_leaves_the_queue_without_an_answer(
+    make_world: Make, monkeypatch: pytest.MonkeyPatch, done: bool
+) -> None:
+    """No decider says whether it is still wanted: called off later, it would count as never carried out."""
+    monkeypatch.setattr("reactor.execute.executor.WAITED_MAX", timedelta(0))
+    async with make_world() as world:
+        asked, now = action(world, late=-10), world.clock.now()
+        await world.bus.store(INTENTS).put(subjects.key("checkout", ROUTE), Intent.of(asked).dump(), revision=0)
+        refused = {"status": "Refused", "reason": "CalledOff"}
+        world.answer = lambda asked: Outcome.model_validate(
+            {"action": asked.id, "observed_at": now, **({"status": "Done", "wrote": False} if done else refused)}
+        )
+        async with world.executor():
+            await ask(world, asked, "again")
+            said = await outcome(world, asked)
+            assert (said.status, said.reason) == (("Done", None) if done else ("Failed", "Waited"))
+
+
 async def test_what_is_called_off_before_it_was_begun_is_not_looked_at(make_world: Make) -> None:
     async with make_world() as world, world.answers(lambda _: False), world.executor():
         asked = action(world, late=-10)

@@ -44,6 +44,7 @@ SINCE_0_1_0 = {
     "has_ended",
     "too_many_since",
     "unconfirmed",
+    "decided_at",
 }
 """Fields that no release has stored yet: they are in the golden groups of the next one."""
 

@@ -231,3 +231,13 @@ async def test_taints_of_plain_clusters_write_nothing_outside_the_bus(scene: Sce
     action = set_taints("member1", Taint(key="reactor/brownout", effect="NoExecute"))
     outcome = await scene.do(action)
     assert (outcome.status, outcome.wrote) == ("Done", False)
+
+
+async def test_a_copy_that_is_not_there_neither_leaves_nor_stays(scene: Scene, member1: EmulatedCluster) -> None:
+    """It was removed while nothing watched it: its rule has to know."""
+    member1.delete("deployments", "nginx", "shop")
+    before = len(scene.writes())
+    for action in (evict("member1"), cancel("member1")):
+        outcome = await scene.do(action)
+        assert (outcome.status, outcome.reason, outcome.wrote) == ("Done", "CopyGone", False)
+    assert len(scene.writes()) == before

@@ -174,6 +174,20 @@ def test_an_eviction_that_was_called_off_and_carried_out_all_the_same_is_taken_b
     assert [one for one in lost.did[2:] if one[1] != "Evict" or one[2] == FIRST] == [(100.0, "CancelEviction", FIRST)]
 
 
+@pytest.mark.parametrize("status", ["Healthy", "Unhealthy"])
+def test_a_copy_that_is_not_there_any_more_is_no_copy(lost: Lost, status: str) -> None:
+    """Nothing saw it go: neither is the other one too many beside it, nor may it stay."""
+    assert lost.evicted is not None
+    gone = Outcome(
+        action=lost.evicted.id, rule="nginx", object=OBJECT, status="Done", reason="CopyGone", observed_at=at(63)
+    )  # fmt: skip
+    lost.hear(63, gone)
+    [group] = [one for one in lost.store.groups.values() if one.object == OBJECT]
+    assert ([*group.state.copies], group.state.moves) == ([SECOND], {})
+    lost.hear(64, fact(copy(SECOND, status, at=64)))
+    assert lost.did[2:] == []
+
+
 def test_a_mark_of_an_action_whose_outcome_is_still_to_come_is_not_taken_up(lost: Lost) -> None:
     assert lost.evicted is not None
     marked = CopyRecord(rule="nginx", decided_at=lost.evicted.decided_at, leaves="TolerationElapsed", stays=(SECOND,))
