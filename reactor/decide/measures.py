@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from bus.messages import Health
 from reactor.runtime import telemetry
@@ -13,6 +13,9 @@ from rules.core.group import Group
 from rules.core.reasons import Held
 from rules.rulefile.model import Rule
 from rules.summary import GroupStatus, is_failed_over, state_of
+
+if TYPE_CHECKING:
+    from rules.engine.subscriptions import RuleObject
 
 PROBLEMS = frozenset({Held.ROUTE_NOT_FOUND, Held.ROUTE_UNUSABLE, Held.UNKNOWN_PRIMARY, Held.ACTION_FAILED})
 """Holds that a person has to mend: they do not end with the outage."""
@@ -74,8 +77,13 @@ class Measures:
         for series in (self._states, self._failed_over, self._held, self._problems, self._targets):
             series.clear()
 
-    async def take(self, groups: Sequence[Group], rules: Mapping[str, Rule]) -> None:
-        """Measure these groups. Guards and other groups of the reactor's own are none of a rule's."""
+    async def take(
+        self, groups: Sequence[Group], rules: Mapping[str, Rule], *, gone: Collection[RuleObject] | None = None
+    ) -> None:
+        """Measure these groups. Guards and other groups of the reactor's own are none of a rule's.
+
+        `gone`: those that are no more, where `groups` are only those that may have changed. None: these are all.
+        """
         changed = set(self._known) if rules is not self._rules else set()
         self._rules = rules
         if changed:
@@ -89,11 +97,16 @@ class Measures:
                 self._count(known, -1)
                 self._count(measured)
                 changed.add(group.rule)
-        if sum(map(len, self._known.values())) > len(groups):
-            changed |= self._forget({(group.rule, group.object) for group in groups})
-        for rule in changed:
+        for rule in changed | self._forget(self._others(groups) if gone is None else gone):
             self._show(rule, self._totals[rule])
         telemetry.open_windows.set(self._windows)
+
+    def _others(self, groups: Sequence[Group]) -> Collection[RuleObject]:
+        """The groups that are known and are none of these."""
+        if sum(map(len, self._known.values())) == len(groups):
+            return ()
+        there = {(group.rule, group.object) for group in groups}
+        return [key for rule, of in self._known.items() for object_ in of if (key := (rule, object_)) not in there]
 
     def _count(self, one: Measured | None, times: int = 1) -> None:
         if one is not None:
@@ -107,12 +120,12 @@ class Measures:
         targets = Counter(member.status.value for member in group.members.values())
         return Measured(group, state_of(group), held, away, windows, targets)
 
-    def _forget(self, there: Collection[tuple[str, str]]) -> set[str]:
-        """Forget the groups that are not there any more. Give the rules that had them."""
-        gone = [(rule, object_) for rule, of in self._known.items() for object_ in of if (rule, object_) not in there]
-        for rule, object_ in gone:
-            self._count(self._known[rule].pop(object_), -1)
-        return {rule for rule, _ in gone}
+    def _forget(self, gone: Collection[RuleObject]) -> set[str]:
+        """Forget these groups, as far as they are known. Give the rules that had them."""
+        known = [(rule, self._known[rule].pop(object_, None)) for rule, object_ in gone]
+        for _, one in known:
+            self._count(one, -1)
+        return {rule for rule, one in known if one is not None}
 
     def _show(self, rule: str, total: RuleTotals) -> None:
         if rule.startswith("@"):

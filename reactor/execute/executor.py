@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
 from weakref import WeakValueDictionary
@@ -41,7 +42,7 @@ log = logging.getLogger(__name__)
 CarryOut = Callable[[Action, ExecutionContext], Awaitable[Outcome]]
 WAIT = timedelta(seconds=1)
 EXTEND = 0.3 * EXECUTORS.ack_wait.total_seconds()
-"""An action that takes long says so this often, in seconds: twice it may go unheard."""
+"""Actions that take long say so this often, in seconds: twice it may go unheard."""
 AGAIN = timedelta(seconds=2)
 """Wait before an action whose intent could not be written is redelivered."""
 SOON = timedelta(milliseconds=500)
@@ -74,6 +75,10 @@ class _AtWork(Exception):
         self.left = left
 
 
+class _HasIntent(Exception):
+    """An action that was taken for the first one on its object may have an intent before it."""
+
+
 class _Unauthorized(Exception):
     """The rules that are known here do not allow the action."""
 
@@ -90,6 +95,7 @@ class Executor:
         self._carry_out = carry_out
         self._in_hands = IN_HANDS_PER_SLOT * concurrency
         self._hands = asyncio.Semaphore(self._in_hands)
+        self._working_on: set[Delivery] = set()
         self._slots = Slots(concurrency, clock, crowded=self._hands.locked)
         self._intents: Store = bus.store(INTENTS)
         # Actions of one concurrency key run one after the other; a lock lives as long as it is held or waited for.
@@ -98,14 +104,25 @@ class Executor:
     async def run(self) -> None:
         """Work until cancelled."""
         async with self._bus.work(EXECUTORS, batch=self._in_hands) as work, asyncio.TaskGroup() as group:
+            group.create_task(self._extend_all(work))
             while True:
                 for delivery in await work.next(WAIT):
                     await self._hands.acquire()
                     task = group.create_task(self._one(work, delivery))
                     task.add_done_callback(lambda _: self._hands.release())
 
+    async def _extend_all(self, work: WorkQueue) -> None:
+        """Say again and again that what we hold is being worked on, until cancelled."""
+        while True:
+            await asyncio.sleep(EXTEND)
+            for delivery in [*self._working_on]:
+                try:
+                    await work.in_progress(delivery)
+                except BusError as error:
+                    log.info("the bus does not hear that an action is being worked on: %s", error)
+
     async def _one(self, work: WorkQueue, delivery: Delivery) -> None:
-        extending = asyncio.create_task(_extend(work, delivery))
+        self._working_on.add(delivery)
         try:
             with tracing.span("write", delivery.traceparent, subject=delivery.subject) as span:
                 await self._work_on(delivery, span)
@@ -134,7 +151,7 @@ class Executor:
             log.exception("action waits: it could not be worked on", extra={"subject": delivery.subject})
             await _later(work, delivery, AGAIN)
         finally:
-            extending.cancel()
+            self._working_on.discard(delivery)
 
     async def _work_on(self, delivery: Delivery, span: OpenSpan) -> None:
         """Carry out what is asked for; quarantine what cannot be read.
@@ -161,7 +178,8 @@ class Executor:
         wanted = CancellationCheck(self._bus, self._clock, action, asker, redelivered=delivery.redelivered)
         async with lock:
             try:
-                outcome = await self._slots.run(action, lambda: self._act_by_intent(action, wanted))
+                is_new = action.generation == 1 and not delivery.redelivered
+                outcome = await self._slots.run(action, lambda: self._act_by_intent(action, wanted, is_new=is_new))
             except Waited as error:
                 if self._clock.now() - delivery.stored_at < WAITED_MAX:
                     raise
@@ -180,10 +198,14 @@ class Executor:
         await self._publisher.publish(outcome, id_, span.traceparent, also=[asker])
         reach("executor.outcome-published")
 
-    async def _act_by_intent(self, action: Action, wanted: CancellationCheck) -> Outcome:
+    async def _act_by_intent(self, action: Action, wanted: CancellationCheck, *, is_new: bool) -> Outcome:
+        """`is_new`: probably nothing was ever begun on its object, and to write the intent is to look as well."""
         if isinstance(action, Notify):
             return await self._write(action, ExecutionContext())  # told twice is better than not told
         key = _key(action)
+        if is_new:
+            with suppress(_HasIntent):
+                return await self._begin(action, wanted, key, None, 0, is_new=True)
         try:
             entry = await self._intents.get(key)
         except KeyNotFound:
@@ -197,16 +219,29 @@ class Executor:
         now = self._clock.now()
         if known is not None and not known.is_of(action) and (left := known.left(now)) > AT_ONCE:
             raise _AtWork(left)
+        return await self._begin(action, wanted, key, known, revision, is_new=False)
+
+    async def _begin(
+        self, action: Action, wanted: CancellationCheck, key: str, known: Intent | None, revision: int, *, is_new: bool
+    ) -> Outcome:
+        """Store the intent in place of the one that is known, and carry out. Raises _HasIntent for what is not new."""
         try:
             await wanted()
         except Declined as no:
+            if is_new:
+                raise _HasIntent from no  # it may have: what was begun is told otherwise
             if known is None or not known.is_of(action) or isinstance(action, ZoneStep):
                 return self._outcome(action, "Refused", reason=no.reason, detail=str(no))
             return await self._begun_before(action, no, key, known, revision)
         now = self._clock.now()  # the answer may have taken seconds
         until = iso(now + AT_WORK) if isinstance(action, ZoneStep) else ""
         intent = Intent.of(action, until=until, older=_older(known, action, now), known=known)
-        revision = await self._intents.put(key, intent.dump(), revision=revision)
+        try:
+            revision = await self._intents.put(key, intent.dump(), revision=revision)
+        except Refused as error:
+            if is_new:
+                raise _HasIntent from error
+            raise
         reach("executor.intent-stored")
         context = ExecutionContext(wanted)
         try:
@@ -292,15 +327,6 @@ def _older(known: Intent | None, action: Action, now: datetime) -> str:
     if known is None or known.done or not isinstance(action, SetWeights):
         return ""
     return known.older if known.is_of(action) else iso(now + IN_HANDS)
-
-
-async def _extend(work: WorkQueue, delivery: Delivery) -> None:
-    while True:
-        await asyncio.sleep(EXTEND)
-        try:
-            await work.in_progress(delivery)
-        except BusError as error:
-            log.info("the bus does not hear that an action is being worked on: %s", error)
 
 
 async def _later(work: WorkQueue, delivery: Delivery, wait: timedelta) -> None:

@@ -73,6 +73,7 @@ class GroupStore:
         """By name, each rule as it was loaded, and with what clocks differ by: the same one for all of its groups."""
         self.dropped: set[RuleObject] = set()
         """Groups that are no more; the process that stores groups deletes them, and clears this."""
+        self._changed: set[RuleObject] = set()
         groups = list(groups)
         self._pauses = Pauses(group for group in groups if group.rule == PAUSES)
         for group in groups:
@@ -105,6 +106,12 @@ class GroupStore:
     def rules(self) -> Mapping[str, Rule]:
         """All rules that it decides by, those that the reactor makes itself included."""
         return self._routing.rules
+
+    def take_changed(self) -> Set[RuleObject]:
+        """Give the groups that are others than when this was last asked, or are no more: for who looks at all of them
+        again and again."""
+        changed, self._changed = self._changed, set()
+        return changed
 
     def stored(self, key: RuleObject) -> Group:
         """Give what is to be stored under this key: a group, or a pause."""
@@ -287,6 +294,7 @@ class GroupStore:
         before = self._groups.get(key)
         self._watching.keep(group, before)
         self._groups[key] = group
+        self._changed.add(key)
         if before is None:
             self._of_rule[group.rule].add(key)
             self._have_rules(group.object, self._rules_of.get(group.object, _NONE) | {group.rule})
@@ -350,6 +358,7 @@ class GroupStore:
             self._have_rules(key[1], self._rules_of[key[1]] - {key[0]})
             self._lacking.discard(key)
             self.dropped.add(key)
+            self._changed.add(key)
             self._watching.forget(key)
 
 

@@ -17,8 +17,9 @@ from bus import subjects
 from bus.embedded import EmbeddedServer
 from bus.envelope import decode, encode
 from bus.jetstream import JetStreamBus
+from bus.jetstream.keyvalue import KeyValueStore
 from bus.messages import DecisionRecord, Mode, Outcome, RouteRef, SetWeights, iso
-from bus.port import Outgoing
+from bus.port import KeyValueEntry, Outgoing
 from bus.topology import ACTIONS, DECISIONS, FACTS, GROUPS, INTENTS
 from reactor.execute.executor import Executor
 from reactor.execute.intent import Intent
@@ -96,6 +97,27 @@ async def test_a_group_that_was_forgotten_and_counts_from_one_again_is_acted_for
         for number, asked in enumerate(new):
             await ask(world, asked, f"new{number}")
         await eventually(lambda: world.written == [*old, *new])
+
+
+async def test_the_first_action_on_an_object_is_begun_without_a_look_at_what_was_begun_before(
+    make_world: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks: list[str] = []
+    get = KeyValueStore.get
+
+    async def counted(store: KeyValueStore, key: str) -> KeyValueEntry:
+        looks.append(key)
+        return await get(store, key)
+
+    monkeypatch.setattr(KeyValueStore, "get", counted)
+    async with make_world() as world, world.executor():
+        first, second = action(world), action(world, generation=2)
+        await ask(world, first, "first")
+        await eventually(lambda: world.written == [first])
+        assert looks == []
+        await ask(world, second, "second")
+        await eventually(lambda: world.written == [first, second])
+        assert len(looks) == 1
 
 
 async def test_an_older_decision_is_refused_also_where_clocks_are_a_little_apart(make_world: Make) -> None:
