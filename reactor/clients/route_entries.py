@@ -89,9 +89,7 @@ def entries(kind: RouteFormat, found: JsonObject, rule: int | str | None = None)
     services = [entry.service for entry in made]
     twice = next((service for index, service in enumerate(services) if service in services[:index]), None)
     if kind.sum_to and twice is not None:
-        raise Unreadable(
-            f"{where} has {twice} twice: it is not known which of them gets how much of {kind.sum_to}"
-        )
+        raise Unreadable(f"{where} has {twice} twice: it is not known which of them gets how much of {kind.sum_to}")
     return made
 
 

@@ -26,15 +26,18 @@ LOOKS = 1000
 """Groups that are looked at between two pauses of the loop."""
 
 
+SAME_MAX = 1000
+"""Different contributions that are kept to be shared: most groups have one of a few."""
+
+
 class Measured(NamedTuple):
     """Contribution of one group to the gauges."""
 
-    group: Group
     state: GroupStatus
     held: str | None
     failed_over: bool
     windows: int
-    targets: Counter[str]
+    targets: tuple[tuple[str, int], ...]
     """Number of targets by status."""
 
 
@@ -53,20 +56,19 @@ class RuleTotals:
         self.states[one.state.value] += times
         if one.held is not None:
             self.held[one.held] += times
-        for status, count in one.targets.items():
+        for status, count in one.targets:
             self.targets[status] += times * count
 
 
 class Measures:
-    """The gauges about groups. A new one forgets what an older one has set.
-
-    A group is a value: one that is the same as at the last look is not measured again, and most are.
-    """
+    """The gauges about groups. A new one forgets what an older one has set."""
 
     def __init__(self) -> None:
         self._rules: Mapping[str, Rule] = {}
         self._known: dict[str, dict[str, Measured]] = defaultdict(dict)
         """Contribution of each group, by rule and object."""
+        self._same: dict[Measured, Measured] = {}
+        """Each contribution once: ten thousand groups share it."""
         self._totals: dict[str, RuleTotals] = defaultdict(RuleTotals)
         self._windows = 0
         self._states = telemetry.rule_state
@@ -91,11 +93,11 @@ class Measures:
             self._totals.clear()
             self._windows = 0
         async for group in sliced(groups, size=LOOKS):
-            known = self._known[group.rule].get(group.object)
-            if known is None or known.group is not group:
-                self._known[group.rule][group.object] = measured = self._measured(group)
-                self._count(known, -1)
-                self._count(measured)
+            known, measured = self._known[group.rule].get(group.object), self._measured(group)
+            if known != measured:
+                self._known[group.rule][group.object] = self._shared(measured)
+                self._count(group.rule, known, -1)
+                self._count(group.rule, measured)
                 changed.add(group.rule)
         for rule in changed | self._forget(self._others(groups) if gone is None else gone):
             self._show(rule, self._totals[rule])
@@ -108,23 +110,28 @@ class Measures:
         there = {(group.rule, group.object) for group in groups}
         return [key for rule, of in self._known.items() for object_ in of if (key := (rule, object_)) not in there]
 
-    def _count(self, one: Measured | None, times: int = 1) -> None:
+    def _count(self, rule: str, one: Measured | None, times: int = 1) -> None:
         if one is not None:
-            self._totals[one.group.rule].add(one, times)
+            self._totals[rule].add(one, times)
             self._windows += times * one.windows
+
+    def _shared(self, one: Measured) -> Measured:
+        if len(self._same) >= SAME_MAX:
+            self._same.clear()
+        return self._same.setdefault(one, one)
 
     def _measured(self, group: Group) -> Measured:
         windows = sum(member.window is not None for member in group.members.values())
         held = group.held.reason if group.held is not None else None
         away = is_failed_over(group, self._rules.get(group.rule))
         targets = Counter(member.status.value for member in group.members.values())
-        return Measured(group, state_of(group), held, away, windows, targets)
+        return Measured(state_of(group), held, away, windows, tuple(sorted(targets.items())))
 
     def _forget(self, gone: Collection[RuleObject]) -> set[str]:
         """Forget these groups, as far as they are known. Give the rules that had them."""
         known = [(rule, self._known[rule].pop(object_, None)) for rule, object_ in gone]
-        for _, one in known:
-            self._count(one, -1)
+        for rule, one in known:
+            self._count(rule, one, -1)
         return {rule for rule, one in known if one is not None}
 
     def _show(self, rule: str, total: RuleTotals) -> None:

@@ -95,7 +95,7 @@ class Executor:
         self._carry_out = carry_out
         self._in_hands = IN_HANDS_PER_SLOT * concurrency
         self._hands = asyncio.Semaphore(self._in_hands)
-        self._working_on: set[Delivery] = set()
+        self._working_on: dict[tuple[int, str], Delivery] = {}
         self._slots = Slots(concurrency, clock, crowded=self._hands.locked)
         self._intents: Store = bus.store(INTENTS)
         # Actions of one concurrency key run one after the other; a lock lives as long as it is held or waited for.
@@ -115,14 +115,15 @@ class Executor:
         """Say again and again that what we hold is being worked on, until cancelled."""
         while True:
             await asyncio.sleep(EXTEND)
-            for delivery in [*self._working_on]:
+            for delivery in [*self._working_on.values()]:
                 try:
                     await work.in_progress(delivery)
                 except BusError as error:
                     log.info("the bus does not hear that an action is being worked on: %s", error)
 
     async def _one(self, work: WorkQueue, delivery: Delivery) -> None:
-        self._working_on.add(delivery)
+        which = delivery.sequence, delivery.token
+        self._working_on[which] = delivery
         try:
             with tracing.span("write", delivery.traceparent, subject=delivery.subject) as span:
                 await self._work_on(delivery, span)
@@ -151,7 +152,7 @@ class Executor:
             log.exception("action waits: it could not be worked on", extra={"subject": delivery.subject})
             await _later(work, delivery, AGAIN)
         finally:
-            self._working_on.discard(delivery)
+            del self._working_on[which]
 
     async def _work_on(self, delivery: Delivery, span: OpenSpan) -> None:
         """Carry out what is asked for; quarantine what cannot be read.

@@ -131,10 +131,10 @@ async def test_only_what_has_changed_is_measured_again(measures: Measures, monke
         return state_of(one)
 
     monkeypatch.setattr("reactor.decide.measures.state_of", counted)
-    await measures.take(groups, RULES)
+    await measures.take([], RULES, gone=())
     assert asked == []
     groups[7] = replace(groups[7], held=Holding("Paused", "ann", at(1)))
-    await measures.take(groups, RULES)
+    await measures.take([groups[7]], RULES, gone=())
     assert asked == ["7"]
     assert series("reactor_rule_state")["web", "Watching"] == 99
     await measures.take(groups[:7], RULES)
