@@ -60,7 +60,7 @@ HUNTS = (
     Hunt("pauses_forgotten", frozenset({"paused"}), draw_pauses, 3),
     Hunt("taints_without_evidence", frozenset({"early", "needless"}), draw_clusters, 20),
     Hunt("old_taints_stay_wanted", frozenset({"early", "needless", "blind"}), draw_clusters, 1, first=3),
-    Hunt("taints_in_doubt_forgotten", frozenset({"lost", "converged"}), draw_clusters, 1, first=155),
+    Hunt("taints_in_doubt_forgotten", frozenset({"lost", "converged"}), draw_clusters, 1, first=71),
     Hunt("lost_isolations_forgotten", frozenset({"lost", "converged"}), draw_wiped_zones, 1),
     Hunt("orders_are_forgotten", frozenset({"unordered"}), draw_orders, 2),
     Hunt("workloads_without_evidence", frozenset({"early", "needless"}), draw_workloads, 8, first=24),
