@@ -12,7 +12,7 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, TypeAdapter, V
 
 from bus import messages
 from bus.errors import Malformed
-from bus.messages import Message, Observation, WebhookPost, Zones, iso
+from bus.messages import Message, Observation, WebhookPost, WorkloadCopy, Zones, iso
 
 MESSAGES: tuple[type[Message], ...] = tuple(
     one for one in vars(messages).values() if isinstance(one, type) and issubclass(one, Message) and "type" in vars(one)
@@ -87,7 +87,7 @@ def encode(message: Message, *, id: str, source: str, time: datetime) -> bytes: 
     )
     # Of all that is stored most are observations, and most of what one could say is as usual. An older release reads
     # zones only without keys that it does not know.
-    data = message.model_dump_json(exclude_defaults=isinstance(message, Observation | Zones))
+    data = message.model_dump_json(exclude_defaults=isinstance(message, Observation | Zones | WorkloadCopy))
     return f'{head}, "data": {data}}}'.encode()
 
 

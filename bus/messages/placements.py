@@ -101,6 +101,22 @@ class Workload(WorkloadRef, Message):
         return self.object
 
 
+class CopyRecord(MessagePart):
+    """Record that a copy carries: its time of creation, and the annotations of a rule's actions."""
+
+    created_at: AwareDatetime | None = None
+    rule: Annotated[str, StringConstraints(max_length=253)] = ""
+    """Rule whose decision it follows; empty: none has written it."""
+    decided_at: AwareDatetime | None = None
+    """Time of that decision."""
+    placed_for: tuple[Name, ...] = ()
+    """Clusters for whose copies that rule made it."""
+    leaves: Annotated[str, StringConstraints(max_length=253)] = ""
+    """Reason for which that rule lets it leave, as `TolerationElapsed`; empty: it does not leave."""
+    stays: tuple[Name, ...] = ()
+    """Clusters whose copies were to stay when it began to leave."""
+
+
 class WorkloadCopy(WorkloadRef, Message):
     """Inventory: the copy of a workload in one cluster."""
 
@@ -112,6 +128,7 @@ class WorkloadCopy(WorkloadRef, Message):
     replicas: Replicas | None = None
     state: dict[str, str] = {}
     """Values of its status that a rule wants carried over, by JSONPath."""
+    record: CopyRecord | None = None
     exists: bool = True
     observed_at: AwareDatetime
 

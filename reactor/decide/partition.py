@@ -69,7 +69,7 @@ class Partition:
         self.group_store = GroupStore(shared.routing, mine=lambda *_: False)  # none, until they are loaded
         self._publisher = DecisionPublisher(shared, number, self._records)
         self._refresher = Refresher(shared.bus, shared.clock)
-        self._questions = Questions(lambda: self.group_store, self._refresher, shared.clock)
+        self._questions = Questions(lambda: self.group_store, self._refresher, shared.clock, self._wake)
         self._catching_up = False
         self._again = CATCH_UP
         self._recalled = True
@@ -84,8 +84,9 @@ class Partition:
         """Deliveries that have come and are not being decided on yet."""
         self._coming: asyncio.Task[Sequence[Delivery]] | None = None
         """The facts that are waited for; goes on from turn to turn until some come."""
-        self._suspended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        """Done when this process was suspended: what it owns may be another's by now."""
+        self._woken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        """Done when a turn is due although no fact has come: a group was asked, or this process was suspended, and what
+        it owns may be another's by now."""
 
     async def run(self, stop: asyncio.Event) -> None:
         """Decide until told to stop, or until the partition is another owner's.
@@ -103,7 +104,7 @@ class Partition:
                 self._reading = reading
                 known = Watermark(self._shared.bus, self._shared.clock, reading)
                 stopped = asyncio.create_task(stop.wait())
-                unwatch = self._shared.clock.standstill.watch(self._on_suspended)
+                unwatch = self._shared.clock.standstill.watch(self._wake)
                 try:
                     async with self._answering():
                         while not stopped.done():
@@ -176,7 +177,7 @@ class Partition:
         began = self._shared.clock.monotonic()
         wait = self._wait()
         coming = self._coming = self._coming or asyncio.create_task(self._next(reading))
-        any_of: set[asyncio.Future[Any]] = {coming, stopped, self._suspended}
+        any_of: set[asyncio.Future[Any]] = {coming, stopped, self._woken}
         if self._writing.coming is not None:
             any_of.add(self._writing.coming)
         await asyncio.wait(any_of, timeout=wait.total_seconds(), return_when=asyncio.FIRST_COMPLETED)
@@ -185,8 +186,8 @@ class Partition:
         deliveries: Sequence[Delivery] = ()
         if coming.done():
             self._coming, self._came, deliveries = None, (), coming.result()
-        if self._suspended.done():
-            self._suspended = asyncio.get_running_loop().create_future()
+        if self._woken.done():
+            self._woken = asyncio.get_running_loop().create_future()
         if self._reader_state.was_stopped(began, wait):
             await self._records.still_ours()
             self._reader_state.restart()
@@ -209,9 +210,9 @@ class Partition:
             finally:
                 self._writing.leave()
 
-    def _on_suspended(self) -> None:
-        if not self._suspended.done():
-            self._suspended.set_result(None)
+    def _wake(self) -> None:
+        if not self._woken.done():
+            self._woken.set_result(None)
 
     async def _leave_waiting(self) -> None:
         """The next owner of the partition reads again what comes."""

@@ -61,9 +61,12 @@ class _Unanswered:
 class Questions:
     """The questions about one partition's actions."""
 
-    def __init__(self, group_store: Callable[[], GroupStore], refresher: Refresher, clock: Clock) -> None:
-        """`group_store`: gives the partition's groups as they are now."""
+    def __init__(
+        self, group_store: Callable[[], GroupStore], refresher: Refresher, clock: Clock, wake: Callable[[], None]
+    ) -> None:  # fmt: skip
+        """`group_store`: gives the partition's groups as they are now. `wake`: has the partition decide at once."""
         self._group_store = group_store
+        self._wake = wake
         self._refresher = refresher
         self._clock = clock
         self._waiting: set[_Waiter] = set()
@@ -97,7 +100,9 @@ class Questions:
         now = self._clock.now()
         not_before = min(wanted.not_before, now + AHEAD_MAX)
         await self._clock.sleep(max((not_before - now).total_seconds(), 0))
-        await self._refresher.ask(self._group_store().ask(judge, not_before, self._clock.now()))
+        lacks = self._group_store().ask(judge, not_before, self._clock.now())
+        self._wake()  # where no look is missing no fact comes
+        await self._refresher.ask(lacks)
 
     async def answer(self, body: bytes) -> bytes | None:
         """Give a WantedReply; None: there is no evidence from after the question."""

@@ -70,6 +70,7 @@ class Held(StrEnum):
     IN_BLOCKED_WINDOW = "InBlockedWindow"
     ISOLATION_STANDS = "IsolationStands"
     ISOLATION_FOUND = "IsolationFound"
+    MOVE_FOUND = "MoveFound"
     PRACTICE_BLOCKED = "PracticeBlocked"
     NO_LANDING_PLACE = "NoLandingPlace"
     GRACE_EXPIRED = "GraceExpired"
@@ -151,6 +152,7 @@ SENTENCES: dict[Because | Held, str] = {
     Held.ZONE_NOT_RECOVERED: "the zone is not proven healthy by two signals for recoverySeconds: it stays closed",
     Held.IN_BLOCKED_WINDOW: "nothing starts by itself in this window",
     Held.ISOLATION_STANDS: "there is an isolation that the rule's mode neither continues nor undoes",
+    Held.MOVE_FOUND: "the copies say that they are in a move of this rule, and the record of it was lost",
     Held.ISOLATION_FOUND: "its nodes say that this rule has isolated the zone, and the record of it was lost",
     Held.PRACTICE_BLOCKED: "a practice run was due and something forbids it: it is skipped",
     Held.NO_LANDING_PLACE: "no cluster could take the workload, so it is not evicted",

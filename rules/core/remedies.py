@@ -38,6 +38,7 @@ REMEDIES: Mapping[Held, str] = {
     Held.ZONE_NOT_RECOVERED: "wait until the zone is well; `reactor zone failback --force` opens it without proof",
     Held.IN_BLOCKED_WINDOW: "wait; the detail says until when",
     Held.ISOLATION_STANDS: "put the rule back into its mode, then bring the zone back",
+    Held.MOVE_FOUND: "nothing: it goes on as the detail says, by what is observed from now on",
     Held.ISOLATION_FOUND: "see the detail: it comes back as the rule says, or by `reactor zone failback RULE`",
     Held.PRACTICE_BLOCKED: "see which signal or window stops the drill",
     Held.NO_LANDING_PLACE: "bring a cluster back, make room, or widen the policy's affinity: it then moves by itself",

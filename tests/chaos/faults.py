@@ -53,7 +53,7 @@ class Outage(Fault):
 
     length: tuple[float, float] = (12.0, 20.0)
     """Seconds from its begin to its end."""
-    sources: Sequence[Source] = ("slices", "probe", "bus")
+    sources: Sequence[Source] = ("slices", "probe", "quorum", "bus")
     """Kinds of sources that observe the targets of its routes."""
     routes: Routes = patterns.routes
     workloads: int = 8

@@ -27,7 +27,7 @@ from tests.chaos.script import Source
 from tests.chaos.world import World
 
 During = Callable[[World], AbstractAsyncContextManager[None]]
-EVERYTHING: frozenset[Source] = frozenset(("slices", "probe", "bus", "copies", "zone"))
+EVERYTHING: frozenset[Source] = frozenset(("slices", "probe", "quorum", "bus", "copies", "zone"))
 LOOKED_AT: frozenset[Source] = EVERYTHING - {"bus"}
 """Sources for which reactors themselves look."""
 NOTHING: frozenset[Source] = frozenset()
@@ -233,7 +233,8 @@ FAULTS = (
     outage("outage:bus-killed-twice", bus_killed_twice, length=(5.0, 8.0), in_ci=False),
     outage("outage:bus-wiped", bus_wiped, EVERYTHING, length=(1.0, 8.0), in_ci=False),
     Outage(
-        "outage:disk-full", disk_full, seconds=50.0, scale=1.0, lacks=faults_disk.lacks, sources=("slices", "probe")
+        "outage:disk-full", disk_full, seconds=50.0, scale=1.0, lacks=faults_disk.lacks,
+        sources=("slices", "probe", "quorum"),
     ),
     outage("outage:reactors-killed", reactors_killed, LOOKED_AT, length=(8.0, 20.0)),
     outage(

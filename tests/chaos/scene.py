@@ -22,7 +22,7 @@ REFRESH_SECONDS = 4.0
 STALE_SECONDS = 60.0
 PROBE_SECONDS = 1.0
 DECISION, EPOCH = "reactor/decision", "reactor/epoch"
-PERIODS = {"probe": PROBE_SECONDS, **alerting.SEEN_AFTER}
+PERIODS = {"probe": PROBE_SECONDS, "quorum": PROBE_SECONDS, **alerting.SEEN_AFTER}
 """Seconds between two looks, of the sources that are not told."""
 
 
@@ -79,6 +79,10 @@ def rule_file(script: Sequence[Plan], probes: str, *, longer: float = 0.0) -> st
         if plan.source == "probe"
         for service in plan.backends
     ]
+    for plan in script:
+        if plan.source == "quorum":
+            for service in plan.backends:
+                sources += _quorum(target(plan, service), service, f"{probes}/{service}")
     if any(plan.source in alerting.SEEN_AFTER for plan in script):
         sources += alerting.sources()
     rules = [_rule(plan, plan.toleration + longer) for plan in script if plan.is_route]
@@ -98,6 +102,16 @@ def probe(name: str, target: str, url: str, every: float) -> dict[str, Any]:
         "name": name, "kind": "HttpProbe", "target": target, "url": url, "everySeconds": every, "timeoutSeconds": every,
         "failureThreshold": 1, "refreshSeconds": REFRESH_SECONDS, "staleSeconds": STALE_SECONDS,
     }  # fmt: skip
+
+
+def _quorum(target: str, service: str, url: str) -> list[dict[str, Any]]:
+    """Give three probes of a service, and what two of them say."""
+    members = [f"custom/{service}/{number}" for number in (1, 2, 3)]
+    judge = {
+        "name": service, "kind": "Quorum", "members": f"custom/{service}/*", "target": target, "unhealthyAt": 2,
+        "refreshSeconds": REFRESH_SECONDS, "staleSeconds": STALE_SECONDS,
+    }  # fmt: skip
+    return [judge, *(probe(member.replace("/", "-"), member, url, PROBE_SECONDS) for member in members)]
 
 
 def _rule(plan: Plan, toleration: float) -> dict[str, Any]:

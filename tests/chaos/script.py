@@ -10,9 +10,9 @@ from typing import Literal
 
 from reactor.audit.spans import Span
 
-Source = Literal["slices", "bus", "probe", "copies", "zone", "alerts", "query"]
-"""Kind of source: EndpointSlices, observations of another program on the bus, HTTP probes, a Deployment's status, two
-probes of a zone, Alertmanager's posts, a PromQL query."""
+Source = Literal["slices", "bus", "probe", "quorum", "copies", "zone", "alerts", "query"]
+"""Kind of source: EndpointSlices, observations of another program on the bus, HTTP probes, a Quorum of three of them, a
+Deployment's status, two probes of a zone, Alertmanager's posts, a PromQL query."""
 RECOVERY = 1.0
 TOLERATIONS = (1.0, 1.5, 2.0, 3.0)
 CALM = 0.5

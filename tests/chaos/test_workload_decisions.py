@@ -9,10 +9,23 @@ import os
 from dataclasses import dataclass, field
 from datetime import timedelta
 from math import inf
+from typing import Any
 
 import pytest
 
-from bus.messages import Action, CancelEviction, Cluster, Evict, Fact, Health, Observation, Place, Purge, WorkloadCopy
+from bus.messages import (
+    Action,
+    CancelEviction,
+    Cluster,
+    CopyRecord,
+    Evict,
+    Fact,
+    Health,
+    Observation,
+    Place,
+    Purge,
+    WorkloadCopy,
+)
 from reactor.audit.spans import Span
 from reactor.audit.verdict import Breach
 from rules.core.reasons import Because
@@ -42,16 +55,22 @@ class Played:
     plan: Plan
     blackout: Span | None = None
     """Time in which nothing is observed."""
+    wiped: bool = False
+    """True if all that the rule has stored is lost with it."""
     placed: dict[str, float] = field(default_factory=lambda: {"one": -inf})
     writes: list[CopyWrite] = field(default_factory=list)
     said: dict[str, Observation] = field(default_factory=dict)
+    records: dict[str, CopyRecord] = field(default_factory=lambda: {"one": CopyRecord(created_at=at(-9000))})
+    """Records that the copies carry."""
 
     def history(self) -> WorkloadHistory:
         """Play it."""
-        given = workloads.rule(self.plan, 0.0)
-        player = Simulator(GroupStore(Routing.of(rule_set(given))), outcomes=True)
+        rules = rule_set(workloads.rule(self.plan, 0.0))
+        player = Simulator(GroupStore(Routing.of(rules)), outcomes=True)
         for step in range(int(END / TICK)):
             now = step * TICK
+            if self.wiped and self.blackout is not None and now == self.blackout.end:
+                player = Simulator(GroupStore(Routing.of(rules)), outcomes=True)
             for emitted in player.until(at(now)):
                 self._carried_out(emitted.what, emitted.at)
             dark = self.blackout is not None and self.blackout.begin <= now < self.blackout.end
@@ -75,14 +94,14 @@ class Played:
         """Give what is seen in this moment: clusters are listed once, and all is looked at."""
         out: list[Fact] = []
         for name in workloads.CLUSTERS:
-            if now == 0.0:
+            if now == 0.0 or (self.blackout is not None and now == self.blackout.end):
                 out.append(Cluster(name=name, observed_at=at(now)))
             out.append(self._said(f"cluster/{name}", now, healthy=True))
             if name not in self.placed:
                 continue
             copy = WorkloadCopy(
                 namespace=workloads.NAMESPACE, kind="Deployment", name=self.plan.name, cluster=name, replicas=1,
-                observed_at=at(now),
+                record=self.records[name], observed_at=at(now),
             )  # fmt: skip
             out.append(copy)
             bad = any(span.begin <= now < span.end for span in self._script(name)) or now < self.placed[name] + STARTS
@@ -108,30 +127,54 @@ class Played:
             case Place():
                 for name in action.clusters.keys() - self.placed.keys():
                     self.placed[name] = now
-                    self._wrote(action, name, now)
+                    self._wrote(action, name, now, created_at=at(now), placed_for=action.leaving)
             case Purge():
-                self.placed.pop(action.from_, None)
                 self._wrote(action, action.from_, now)
-            case Evict() | CancelEviction():
-                self._wrote(action, action.from_, now)
+                del self.placed[action.from_], self.records[action.from_]
+            case Evict():
+                self._wrote(action, action.from_, now, leaves=action.because, stays=action.targets)
+            case CancelEviction():
+                self._wrote(action, action.from_, now, leaves="", stays=())
 
-    def _wrote(self, action: Action, cluster: str, now: float) -> None:
+    def _wrote(self, action: Action, cluster: str, now: float, **says: Any) -> None:
+        known = self.records.get(cluster, CopyRecord())
+        self.records[cluster] = known.model_copy(update={"rule": action.rule, **says})
         self.writes.append(CopyWrite(now, cluster, EFFECTS[type(action)], action.generation, 1))
 
 
-def breaches(plan: Plan, blackout: Span | None) -> tuple[WorkloadHistory, list[Breach]]:
+def breaches(
+    plan: Plan, blackout: Span | None, *, wiped: bool = False
+) -> tuple[WorkloadHistory, list[Breach]]:  # fmt: skip
     """Give what the rule does with this workload, and what is wrong with that."""
-    history = Played(plan, blackout).history()
+    history = Played(plan, blackout, wiped).history()
     troubles = () if blackout is None else (blackout,)
-    return history, check(Run((), END, troubles, workloads=(history,))).breaches
+    wipes = (blackout.end,) if blackout is not None and wiped else ()
+    return history, check(Run((), END, troubles, wipes, workloads=(history,))).breaches
 
 
-@pytest.mark.parametrize("blackout", [None, STRIKE], ids=["no fault", "nothing is observed"])
+FAULTS: dict[str, tuple[Span | None, bool]] = {
+    "no fault": (None, False), "nothing is observed": (STRIKE, False), "the store is wiped": (STRIKE, True),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("fault", FAULTS)
 @pytest.mark.parametrize("seed", range(SEEDS))
-def test_what_the_rules_decide_is_right(seed: int, blackout: Span | None) -> None:
+def test_what_the_rules_decide_is_right(seed: int, fault: str) -> None:
     plans = workload_patterns.plans("decisions", seed, STRIKE, len(NAMES))
     assert {plan.pattern.partition(",")[0] for plan in plans} == {*NAMES}
-    wrong = [(plan.pattern, *breaches(plan, blackout)) for plan in plans]
+    blackout, wiped = FAULTS[fault]
+    wrong = [(plan.pattern, *breaches(plan, blackout, wiped=wiped)) for plan in plans]
+    assert [one for one in wrong if one[2]] == []
+
+
+MOMENTS = int(os.environ.get("PATTERN_MOMENTS", "4"))
+
+
+@pytest.mark.parametrize("moment", range(MOMENTS))
+def test_a_move_goes_on_after_a_wipe_at_any_moment_of_it(moment: int) -> None:
+    dark = Span(12.0 + 10 * moment / MOMENTS // TICK * TICK, 13.0 + 10 * moment / MOMENTS // TICK * TICK)
+    plans = workload_patterns.plans("decisions", moment, STRIKE, len(NAMES))
+    wrong = [(plan.pattern, *breaches(plan, dark, wiped=True)) for plan in plans]
     assert [one for one in wrong if one[2]] == []
 
 
@@ -156,3 +199,10 @@ def test_rules_that_are_broken_on_purpose_are_found(name: str, monkeypatch: pyte
     monkeypatch.setattr(where, instead)
     plans = [plan for seed in range(4) for plan in workload_patterns.plans("decisions", seed, STRIKE, len(NAMES))]
     assert any(breach.promise == promise for plan in plans for breach in breaches(plan, None)[1])
+
+
+def test_rules_that_forget_moves_with_the_store_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rules.kinds.workload.lost_moves.taken_up", lambda _rule, _policy, group, _now: group.state)
+    plans = workload_patterns.plans("decisions", 0, STRIKE, len(NAMES))
+    found = [breach for plan in plans for breach in breaches(plan, Span(14.0, 15.0), wiped=True)[1]]
+    assert {breach.promise for breach in found} >= {"lost", "converged"}

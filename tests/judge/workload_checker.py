@@ -111,10 +111,10 @@ def _converged(workload: WorkloadHistory, run: Run, state: State) -> Iterator[Br
         case [(name, copy)]:
             if lasting[name] is not None and not (workload.blocks and state.left):
                 what = f"its only copy is on {name}, and bad"
-            elif copy.marked and not state.forgotten:
+            elif copy.marked:
                 what = f"its only copy, on {name}, is marked"
         case [_, _]:
-            if not all(lasting.values()) and not state.forgotten:
+            if not all(lasting.values()):
                 what = "it has two copies"
         case _:
             what = "it has no copy"

@@ -39,8 +39,6 @@ class State:
     copies: Mapping[str, Copy]
     left: Mapping[str, bool] = field(default_factory=dict)
     """Clusters that were left; True if it was for a bad copy, False if that is not sure, or forgotten."""
-    forgotten: bool = False
-    """True if the store was wiped in the midst of a move: two copies may stay, and a mark."""
 
     def other(self, cluster: str) -> str | None:
         """Give the cluster of the other copy, if there is one."""
@@ -61,15 +59,13 @@ class State:
                 del copies[name]
                 if surplus is not True:
                     left[name] = surplus is False
-        settled = len(copies) == 1 and not any(copy.marked for copy in copies.values())
-        return State(write.at, copies, left, self.forgotten and not settled)
+        return State(write.at, copies, left)
 
     def until(self, end: float, run: Run) -> State:
-        """Give this state with what was forgotten until its end."""
+        """Give this state with what was forgotten until its end: which clusters are blocked."""
         if not any(self.begin - IN_HANDS <= wipe <= end for wipe in run.wipes):
             return self
-        moves = len(self.copies) > 1 or any(copy.marked for copy in self.copies.values())
-        return replace(self, left=dict.fromkeys(self.left, False), forgotten=self.forgotten or moves)
+        return replace(self, left=dict.fromkeys(self.left, False))
 
 
 def first(workload: WorkloadHistory) -> State:
@@ -103,12 +99,8 @@ def calls(workload: WorkloadHistory, state: State) -> Iterator[Call]:
         case [only]:
             if not (workload.blocks and state.left):
                 yield from ((one, workload.toleration, f"away from {only}") for one in bad(workload, state, only))
-            if state.copies[only].marked and not state.forgotten:
+            if state.copies[only].marked:
                 yield from ((one, 0.0, f"{only} is the only copy, and marked") for one in well(workload, state, only))
-        case [older, newer] if state.forgotten:
-            for this, that in ((older, newer), (newer, older)):
-                for one in common(bad(workload, state, this), well(workload, state, that)):
-                    yield one, workload.toleration, f"away from {this}"
         case [older, newer] if state.copies[older].marked or state.copies[newer].marked:
             for marked, stays in ((older, newer), (newer, older)):
                 if state.copies[marked].marked:

@@ -13,7 +13,14 @@ from reactor.actions.conditional_write import ConditionalChange, conditional_wri
 from reactor.actions.patches import patch
 from reactor.actions.workload import purge
 from reactor.actions.workload.copy_sources import ClusterLookup
-from reactor.actions.workload.marks import EVICTING_ANNOTATION, decision_of, follows, is_marked, refuse_if_stale, stamps
+from reactor.actions.workload.marks import (
+    EVICTING_ANNOTATIONS,
+    follows,
+    is_marked,
+    mark_of,
+    refuse_if_stale,
+    stamps,
+)
 from reactor.actions.workload.paths import path_of
 from reactor.actions.workload.reports import Report, connected, enforced, outcome
 from reactor.clients.kubernetes_port import JsonObject, NotFound
@@ -28,9 +35,8 @@ async def carry_out(action: Evict, clusters: ClusterLookup, clock: Clock) -> Out
     """
     if action.purge_mode == "Directly":
         return await purge.carry_out(action, clusters, clock)
-    mark = {**stamps(action), EVICTING_ANNOTATION: decision_of(action)}
     return await _write_marks(
-        action, clusters, clock, lambda obj: None if is_marked(obj) else patch(obj, [], write=mark)
+        action, clusters, clock, lambda obj: None if is_marked(obj) else patch(obj, [], write=mark_of(action))
     )
 
 
@@ -38,7 +44,7 @@ async def cancel(action: CancelEviction, clusters: ClusterLookup, clock: Clock) 
     """Take the mark off; Done where there is none."""
 
     def unmarked(obj: JsonObject) -> list[JsonObject] | None:
-        return patch(obj, [], write=stamps(action), remove=(EVICTING_ANNOTATION,)) if is_marked(obj) else None
+        return patch(obj, [], write=stamps(action), remove=EVICTING_ANNOTATIONS) if is_marked(obj) else None
 
     return await _write_marks(action, clusters, clock, unmarked)
 

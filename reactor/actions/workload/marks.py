@@ -1,6 +1,7 @@
 """Annotations on the copies of a workload: the decision that put it there, and whether it is on its way out. Pure.
 
-So a late action is refused even by a process that has just started, and people see with `kubectl` who moved what.
+So a late action is refused even by a process that has just started, people see with `kubectl` who moved what, and a
+move is known again where its record is lost (`copy_record`).
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime
 
-from bus.messages import ActionMessage, iso
+from bus.messages import ActionMessage, Evict, iso
 from reactor.actions.annotations import EPOCH_ANNOTATION, notes_of
 from reactor.actions.events import CONTROLLER
 from reactor.actions.outcomes import Declined
@@ -18,6 +19,13 @@ from rules.kinds.traffic.route_state import DECISION_ANNOTATION
 DECIDED_ANNOTATION = "reactor/decided-at"
 EVICTING_ANNOTATION = "reactor/evicting"
 """The decision by which this copy leaves its cluster; nothing is removed while it is only recorded here."""
+LEAVES_ANNOTATION = "reactor/evicting-because"
+"""Beside it: why, as `TolerationElapsed`, or `Recovered` of a copy that is one too many."""
+STAYS_ANNOTATION = "reactor/evicting-for"
+"""Beside it: the clusters whose copies are to stay, as `m2,m3`."""
+EVICTING_ANNOTATIONS = (EVICTING_ANNOTATION, LEAVES_ANNOTATION, STAYS_ANNOTATION)
+PLACED_FOR_ANNOTATION = "reactor/placed-for"
+"""Clusters for whose copies this one was made, as `m1`."""
 
 
 def decision_of(action: ActionMessage) -> str:
@@ -32,6 +40,12 @@ def stamps(action: ActionMessage) -> Mapping[str, str]:
         EPOCH_ANNOTATION: str(action.epoch),
         DECIDED_ANNOTATION: iso(action.decided_at),
     }
+
+
+def mark_of(action: Evict) -> Mapping[str, str]:
+    """Give the annotations of a copy that leaves: enough to know the move again where its record is lost."""
+    mark = {**stamps(action), EVICTING_ANNOTATION: decision_of(action), LEAVES_ANNOTATION: action.because}
+    return mark | ({STAYS_ANNOTATION: ",".join(action.targets)} if action.targets else {})
 
 
 def follows(obj: JsonObject, action: ActionMessage) -> bool:

@@ -14,7 +14,15 @@ from reactor.actions.outcomes import Declined
 from reactor.actions.patches import patch
 from reactor.actions.workload.copy import annotated, contains, labelled, scaled
 from reactor.actions.workload.copy_sources import Dependency
-from reactor.actions.workload.marks import EVICTING_ANNOTATION, follows, is_marked, is_ours, refuse_if_stale, stamps
+from reactor.actions.workload.marks import (
+    EVICTING_ANNOTATIONS,
+    PLACED_FOR_ANNOTATION,
+    follows,
+    is_marked,
+    is_ours,
+    refuse_if_stale,
+    stamps,
+)
 from reactor.actions.workload.paths import base, path_of
 from reactor.actions.workload.refusals import MISSING_NAMESPACE
 from reactor.clients.changes import metadata_of, strings_of, version_of
@@ -59,17 +67,24 @@ class WriteTarget:
                 path = await path_of(self.api, ref)
                 live = await self._live(path)
                 if live is None:
-                    await self._apply(name, path, wanted, None)
+                    await self._apply(name, path, self._new(wanted), None)
                     continue
                 self._may_be_written(live)
                 if is_ours(live) and not contains(live, wanted):
-                    # Labels that came with an earlier placement are ours: unsaid, they would go.
+                    # Labels that came with an earlier placement are ours: unsaid, they would go. So would the note.
                     kept = labelled(wanted, {**strings_of(metadata_of(live).get("labels")), **self.action.labels})
+                    notes = strings_of(metadata_of(live).get("annotations"))
+                    kept = annotated(kept, {key: notes[key] for key in (PLACED_FOR_ANNOTATION,) if key in notes})
                     live = await self._apply(name, path, kept, live)
                 if operations := self._adjustment(live, wanted):
                     await self._patch(name, path, operations)
                 else:
                     self._found(name, live)
+
+    def _new(self, wanted: JsonObject) -> JsonObject:
+        """Give the workload with a note of which copies it is made for."""
+        leaving = ",".join(self.action.leaving)
+        return annotated(wanted, {PLACED_FOR_ANNOTATION: leaving}) if leaving else wanted
 
     def _may_be_written(self, live: JsonObject) -> None:
         refuse_if_stale(live, self.action)
@@ -86,7 +101,7 @@ class WriteTarget:
             operations = [{"op": operation, "path": "/spec/replicas", "value": wants["replicas"]}]
         if not operations and not is_marked(live):
             return []
-        return patch(live, operations, write=stamps(self.action), remove=(EVICTING_ANNOTATION,))
+        return patch(live, operations, write=stamps(self.action), remove=EVICTING_ANNOTATIONS)
 
     async def _live(self, path: str) -> JsonObject | None:
         try:

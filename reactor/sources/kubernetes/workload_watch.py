@@ -27,6 +27,7 @@ from functools import partial
 from typing import Any
 
 from bus.messages import Health, WorkloadCopy
+from reactor.actions.workload.copy_record import record_of
 from reactor.clients.changes import (
     ChangeType,
     ObjectChange,
@@ -198,6 +199,7 @@ class WorkloadWatcher:
         verdict = self._judge({"metadata": judged, "spec": found.get("spec"), "status": found.get("status")})
         return {
             "metadata": {key: metadata.get(key) for key in ("namespace", "name", "uid", "resourceVersion", "labels")},
+            "record": record_of(metadata.get("creationTimestamp"), strings_of(metadata.get("annotations"))),
             "replicas": _replicas(found),
             "state": state_of(self._preserved, found.get("status")),
             "verdict": verdict if isinstance(verdict, HealthVerdict) else await verdict,
@@ -212,7 +214,7 @@ class WorkloadWatcher:
         return WorkloadCopy(
             namespace=key.namespace, kind=self._kind.kind, name=key.name, api_version=self._kind.api_version,
             cluster=self._source.cluster, uid=str(metadata.get("uid") or ""), labels=strings_of(metadata.get("labels")),
-            replicas=found["replicas"], state=found["state"], observed_at=self._clock.now(),
+            replicas=found["replicas"], state=found["state"], record=found["record"], observed_at=self._clock.now(),
         )  # fmt: skip
 
 

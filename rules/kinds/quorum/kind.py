@@ -32,6 +32,8 @@ from rules.limits.rates import amount
 from rules.rulefile.sources import Quorum, Source
 from rules.rulefile.targets import matches
 
+INSTANT = timedelta(microseconds=1)
+"""Resolution of dates."""
 PERCENT_POINTS = 5.0
 """Change of the share of healthy members, in percent points, that is reported at once."""
 
@@ -63,15 +65,18 @@ def advance(rule: QuorumRule, group: QuorumGroup, _shared_group: QuorumGroup | N
     percent = _healthy_percent(rule.source, group)
     goes_on = said is not None and said.status is status
     if said is not None and goes_on:
+        began = said.since or said.said_at
         if status is Health.UNKNOWN or (said.proven_until is not None and since <= said.proven_until):
-            since = said.since or said.said_at
+            since = min(since, began)  # earlier: members' words that came after ours say more of the time before it
         answers = said.wanted_from is not None and proven_until >= said.wanted_from
         moved = said.healthy_percent is not None and abs(percent - said.healthy_percent) >= PERCENT_POINTS
-        if not answers and not moved and now < _again_at(rule, said):
+        if not answers and not moved and since >= began and now < _again_at(rule, said):
             return with_state(group, said=replace(said, since=since, proven_until=proven_until))
     last = said.wanted_until or said.wanted_from if said is not None else None
     wanted = last if last is not None and last > proven_until else None
-    judgement = Judgement(status, detail, now, since, proven_until, wanted, percent, wanted)
+    # Of two words of one instant the second one would be as old as the first, and no news.
+    said_at = now if said is None else max(now, said.said_at + INSTANT)
+    judgement = Judgement(status, detail, said_at, since, proven_until, wanted, percent, wanted)
     return with_state(group, said=judgement)
 
 
@@ -191,16 +196,17 @@ def desire(rule: QuorumRule, group: QuorumGroup, _shared_group: QuorumGroup | No
 
 
 def says(
-    rule: QuorumRule, before: QuorumGroup, after: QuorumGroup, _facts: Sequence[Fact], now: datetime
+    rule: QuorumRule, before: QuorumGroup, after: QuorumGroup, _facts: Sequence[Fact], _now: datetime
 ) -> tuple[Fact, ...]:
-    """Give the observation of the target, where it is time for one."""
+    """Give the observation of the target, where it is time for one; of a judgement that is told again, the same."""
     said, source = after.state.said, rule.source
     if said is None or (before.state.said is not None and said.said_at == before.state.said.said_at):
         return ()
     observation = Observation(
-        target=source.target, status=said.status, signal=source.says, observed_at=now, source=source.name,
-        stale_seconds=source.stale_seconds, detail=said.detail, since=said.since,
-        valid_seconds=((said.proven_until or now) - now).total_seconds(), healthy_percent=said.healthy_percent,
+        target=source.target, status=said.status, signal=source.says, observed_at=said.said_at,
+        source=source.name, stale_seconds=source.stale_seconds, detail=said.detail, since=said.since,
+        valid_seconds=((said.proven_until or said.said_at) - said.said_at).total_seconds(),
+        healthy_percent=said.healthy_percent,
     )  # fmt: skip
     return (observation,)
 

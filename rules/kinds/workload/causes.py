@@ -15,11 +15,11 @@ from rules.core.member import Member
 from rules.core.reasons import Because
 from rules.core.timers import NO_TIME, advanced, runs
 from rules.core.values import replace
-from rules.kinds.workload import checks, copy_backoff, replica_surplus, surplus
+from rules.kinds.workload import checks, copy_backoff, lost_moves, replica_surplus, surplus
 from rules.kinds.workload.constraints import constraint_limits
-from rules.kinds.workload.eviction import fails_at
+from rules.kinds.workload.eviction import behaviour_of, fails_at
 from rules.kinds.workload.inventory import clusters_of
-from rules.kinds.workload.model import Behaviour, Policy, PurgeMode, WorkloadFailover
+from rules.kinds.workload.model import Policy, PurgeMode, WorkloadFailover
 from rules.kinds.workload.state import UNHEARD, Cause, ClusterState, Copy, Relocation, WorkloadGroup, WorkloadState
 from rules.kinds.workload.tolerations import (
     NOT_READY,
@@ -147,8 +147,11 @@ def _by_application(window: WindowOf, policy: Policy, copy: Copy) -> EvictionDue
 
 
 def over(policy: Policy, move: Relocation, cluster: ClusterState, copy: Copy | None) -> bool:
-    """True if the cause of a move has passed: its stopwatch has ended, not merely paused."""
-    if move.cause == "Application":
+    """True if the cause of a move has passed: its stopwatch has ended, not merely paused.
+
+    Of a move that was found again the cause is not known: then the copy has to be proven good as well.
+    """
+    if move.cause == "Application" or (move.found and copy is not None and copy.bad is not None):
         return copy is None or copy.bad is None
     if policy.failover is None or policy.failover.cluster is None:
         return True
@@ -164,21 +167,15 @@ def returns(policy: Policy, move: Relocation, cluster: ClusterState, copy: Copy 
     return not bad and over(policy, move, cluster, copy)
 
 
-def behaviour_of(policy: Policy, cause: Cause) -> Behaviour:
-    """Settings of the policy for failures of this cause."""
-    failover = policy.failover
-    found = failover and (failover.application if cause == "Application" else failover.cluster)
-    return found or Behaviour()
-
-
 def advance(
     rule: WorkloadFailover, group: WorkloadGroup, shared_group: WorkloadGroup | None, now: datetime
 ) -> WorkloadGroup:
     """Let time pass: copies turn bad or good again, tolerations end, causes pass."""
-    state = group.state
-    policy = policy_of(rule, state)
+    policy = policy_of(rule, group.state)
     if not isinstance(policy, Policy):
         return group
+    before, state = group, lost_moves.taken_up(rule, policy, group, now)
+    group = replace(group, state=state)
     copies = _ticked(rule, policy, group, now)
     moves = dict(state.moves)
     clusters = clusters_of(shared_group)
@@ -204,7 +201,7 @@ def advance(
     in_doubt = any(isinstance(entry.action, Evict) and entry.action.from_ not in moves for entry in group.outbox)
     moves = surplus.with_surplus(rule, policy, after, moves, limits, in_doubt=in_doubt)
     after = replica_surplus.noted(rule, policy, replace(after, moves=dict(sorted(moves.items()))), now)
-    return group if after == state else replace(group, state=after)
+    return before if after == before.state else replace(group, state=after)
 
 
 def _begins_again(group: WorkloadGroup, copy: Copy, move: Relocation, due: EvictionDue | None, now: datetime) -> bool:

@@ -88,6 +88,7 @@ def _desired(view: Inputs) -> DesiredState:
             acts += [ending] if isinstance(ending, PlannedAction) else []
             holds += [ending] if isinstance(ending, tuple) else []
     holds += unsure(view)
+    holds += [(Held.MOVE_FOUND, move.found) for move in view.state.moves.values() if move.found]
     if view.state.overruled and (view.state.moves or view.state.left):
         holds.append((Held.SCHEDULER_OVERRULED, view.state.overruled))
     looks += [at for at in turns(view) if at > view.now]

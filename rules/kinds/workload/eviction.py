@@ -12,8 +12,8 @@ from bus.messages import Health
 from rules.core.reasons import Because, Held
 from rules.core.timers import runs
 from rules.kinds.workload import copy_backoff
-from rules.kinds.workload.model import ApplicationFailover, OnGraceExpired, PreConditions
-from rules.kinds.workload.state import Copy, Departure, Relocation
+from rules.kinds.workload.model import ApplicationFailover, Behaviour, OnGraceExpired, Policy, PreConditions
+from rules.kinds.workload.state import Cause, Copy, Departure, Relocation
 from rules.kinds.workload.tolerations import WindowOf
 
 
@@ -67,6 +67,13 @@ def purged_because(
     if source is Health.HEALTHY and not healthy:
         return Held.LAST_HEALTHY_COPY
     return Because.GRACE_ELAPSED
+
+
+def behaviour_of(policy: Policy, cause: Cause) -> Behaviour:
+    """Settings of the policy for failures of this cause."""
+    failover = policy.failover
+    found = failover and (failover.application if cause == "Application" else failover.cluster)
+    return found or Behaviour()
 
 
 def next_purge(window: WindowOf, moves: Iterable[Relocation], now: datetime) -> datetime | None:

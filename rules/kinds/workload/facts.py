@@ -29,7 +29,7 @@ from rules.kinds.workload import surplus
 from rules.kinds.workload.affinity import means
 from rules.kinds.workload.eviction import evicted
 from rules.kinds.workload.model import WorkloadFailover
-from rules.kinds.workload.state import Copy, Departure, Relocation, WorkloadGroup, WorkloadState
+from rules.kinds.workload.state import Copy, CopyMarks, Departure, Relocation, WorkloadGroup, WorkloadState
 
 PLACED_ELSEWHERE = "PlacedElsewhere"
 """The carrier's word for a done action after which the copies are not where it asked."""
@@ -91,6 +91,7 @@ def _copy(
     state = replace(state, meant=True)
     if fact.state:
         state = replace(state, states={**state.states, name: fact.state})
+    state = _marked(state, fact)
     again = seen_at is not None and state.listed.get(name) == (fact.replicas or 0 if fact.exists else None)
     acted_at = known.placed_at if known is not None else state.acted_at
     if again or (acted_at is not None and at <= acted_at):
@@ -107,12 +108,23 @@ def _copy(
     return replace(state, exists=True, uid=state.uid or fact.uid, listed=listed, copies=copies)
 
 
+def _marked(state: WorkloadState, fact: WorkloadCopy) -> WorkloadState:
+    marks = None
+    if fact.exists and fact.record is not None:
+        said = fact.record
+        marks = CopyMarks(said.created_at, said.rule, said.decided_at, said.placed_for, said.leaves, said.stays)
+    if state.marks.get(fact.cluster) == marks:
+        return state
+    known = {**without(state.marks, fact.cluster), **({fact.cluster: marks} if marks is not None else {})}
+    return replace(state, marks=dict(sorted(known.items())))
+
+
 def _let_go(state: WorkloadState, name: str, at: datetime) -> WorkloadState:
     """A copy that has lost the labels by which it was selected is none of ours: it is neither counted nor moved."""
     copies = without(state.copies, name)
     return replace(
         state, meant=bool(copies), exists=bool(copies), copy_seen={**state.copy_seen, name: at}, copies=copies,
-        listed=without(state.listed, name), moves=without(state.moves, name),
+        listed=without(state.listed, name), moves=without(state.moves, name), marks=without(state.marks, name),
     )  # fmt: skip
 
 
@@ -155,6 +167,10 @@ def done(rule: WorkloadFailover, group: WorkloadGroup, action: Action, at: datet
             state = _returned(state, action.from_, at)
         case _:
             return group
+    touched = action.clusters if isinstance(action, Place) else (action.from_,)
+    copies = {name: replace(copy, decided_at=action.decided_at) if name in touched else copy
+              for name, copy in state.copies.items()}  # fmt: skip
+    state = replace(state, copies=copies)
     if isinstance(action, Purge | CancelEviction):
         state = replace(state, evicting=tuple(name for name in state.evicting if name != action.from_))
     if rule.mode is not Mode.DRY_RUN:

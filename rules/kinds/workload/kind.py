@@ -220,6 +220,7 @@ KIND: RuleKind[WorkloadFailover, WorkloadState] = RuleKind(
             Held.SCHEDULER_OVERRULED,
             Held.TARGET_UNKNOWN,
             Held.BACKING_OFF,
+            Held.MOVE_FOUND,
         }
     ),
     actions=(Place, Evict, Purge, CancelEviction),

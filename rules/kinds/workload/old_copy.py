@@ -11,9 +11,9 @@ from rules.core.desired import Evidence, PlannedAction
 from rules.core.reasons import Because, Held
 from rules.core.timers import runs
 from rules.kinds.workload import cluster_backoff as workload_backoff
-from rules.kinds.workload.causes import behaviour_of, member_of, over, returns
+from rules.kinds.workload.causes import member_of, over, returns
 from rules.kinds.workload.constraints import constraint_limits
-from rules.kinds.workload.eviction import bound, purged_because
+from rules.kinds.workload.eviction import behaviour_of, bound, purged_because
 from rules.kinds.workload.model import PurgeMode
 from rules.kinds.workload.placement_inputs import HoldReason, Inputs
 from rules.kinds.workload.state import UNHEARD, Relocation

@@ -9,9 +9,8 @@ from typing import Any
 from bus.messages import CancelEviction, Evict, Eviction
 from rules.core.desired import Evidence, PlannedAction
 from rules.core.reasons import Because
-from rules.kinds.workload.causes import behaviour_of
 from rules.kinds.workload.constraints import constraint_limits
-from rules.kinds.workload.eviction import bound
+from rules.kinds.workload.eviction import behaviour_of, bound
 from rules.kinds.workload.placement_inputs import Inputs
 from rules.kinds.workload.state import UNHEARD, Relocation
 from rules.kinds.workload.surplus import needed_again

@@ -10,8 +10,7 @@ from rules.core.desired import PlannedAction
 from rules.core.reasons import Held
 from rules.core.values import replace
 from rules.kinds.workload.candidates import SchedulingRequest, opens_at
-from rules.kinds.workload.causes import behaviour_of
-from rules.kinds.workload.eviction import bound
+from rules.kinds.workload.eviction import behaviour_of, bound
 from rules.kinds.workload.model import PurgeMode
 from rules.kinds.workload.placement_inputs import HoldReason, Inputs
 from rules.kinds.workload.planned_evictions import evict_action, evictions, left_evidence, taking_evidence

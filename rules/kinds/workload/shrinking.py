@@ -10,8 +10,8 @@ from rules.core.desired import Evidence, PlannedAction
 from rules.core.reasons import Because, Held
 from rules.core.values import replace
 from rules.kinds.workload.candidates import is_bad
-from rules.kinds.workload.causes import behaviour_of, member_of
-from rules.kinds.workload.eviction import bound
+from rules.kinds.workload.causes import member_of
+from rules.kinds.workload.eviction import behaviour_of, bound
 from rules.kinds.workload.old_copy import serves
 from rules.kinds.workload.placement_inputs import HoldReason, Inputs
 from rules.kinds.workload.replica_surplus import too_many, without_them

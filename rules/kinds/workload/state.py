@@ -82,6 +82,25 @@ class Copy:
     """Number of bad copies in a row that it replaces, itself included where it had to leave and stayed after all."""
     returned_at: datetime | None = None
     """Time at which it last stayed after all, though it had been bad for long enough to leave."""
+    decided_at: datetime | None = None
+    """Time of the decision of the newest action that is known to have changed it."""
+
+
+@dataclass(frozen=True, slots=True)
+class CopyMarks:
+    """Marks of a copy, as its newest inventory has them: of its creation, and of the actions of a rule."""
+
+    created_at: datetime | None = None
+    rule: str = ""
+    """Rule whose decision it follows; empty: none."""
+    decided_at: datetime | None = None
+    """Time of that decision."""
+    placed_for: tuple[str, ...] = ()
+    """Clusters for whose copies that rule made it."""
+    leaves: str = ""
+    """Reason for which that rule lets it leave; empty: it does not leave."""
+    stays: tuple[str, ...] = ()
+    """Clusters whose copies were to stay when it began to leave."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +125,8 @@ class Relocation:
     """Number of bad copies in a row that its replacement replaces."""
     planned: Mapping[str, int] = field(default_factory=dict)
     """Karmada, Directly: the placement that was written together with the eviction, for the Place that follows."""
+    found: str = ""
+    """Sentence by which it was known again, where its record was lost with the bus; empty: it was not lost."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +161,8 @@ class WorkloadState:
     """Cluster to what a policy may want carried over: JSONPath to value, as it was last told."""
     copy_seen: Mapping[str, datetime] = field(default_factory=dict)
     """Time of the newest inventory of single copies, by cluster."""
+    marks: Mapping[str, CopyMarks] = field(default_factory=dict)
+    """Marks of copies that are listed one by one, by cluster."""
     copies: Mapping[str, Copy] = field(default_factory=dict)
     """Copies by cluster, those that leave included."""
     moves: Mapping[str, Relocation] = field(default_factory=dict)

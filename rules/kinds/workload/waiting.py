@@ -37,9 +37,9 @@ def turns(view: Inputs) -> Iterator[datetime]:
     """Times at which `desire` may change with no new fact: toleration ends, recovery completes."""
     application = view.policy.failover.application if view.policy.failover is not None else None
     for copy in view.state.copies.values():
-        if application is None or copy.bad is None:
+        if copy.bad is None:
             continue
-        if (until := tolerated_until(view.rule.window, application, copy)) is not None:
+        if application is not None and (until := tolerated_until(view.rule.window, application, copy)) is not None:
             yield until
         if copy.bad.healthy_since is not None:
             yield copy.bad.healthy_since + view.rule.window(view.rule.recovery_seconds)

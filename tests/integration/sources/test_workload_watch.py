@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import datetime
 from typing import Any
 
 import pytest
 
-from bus.messages import Fact, Health, WorkloadCopy
+from bus.messages import CopyRecord, Fact, Health, WorkloadCopy
 from reactor.demo.kube import CutWatch, EmulatedCluster, Fault, Forbid, JsonObject, Reset, StatusFault
 from reactor.runtime.errors import SettingsError
 from reactor.sources.kubernetes import workload_watch
@@ -107,6 +108,24 @@ async def test_each_copy_is_told_with_its_uid_its_labels_and_its_size(
         east.patch("deployments", "nginx", {"spec": {"replicas": 5}}, "shop")
         await heard.heard(copy(replicas=5))
         assert len(heard.inventory) == told + 1
+
+
+async def test_each_copy_is_told_with_what_it_says_of_itself(
+    world: SourceContext, heard: Heard, east: EmulatedCluster, running: Running
+) -> None:
+    made = east.create(deployment())
+    marks = {
+        "reactor/decision": "nginx/shop/Deployment/nginx/7", "reactor/evicting": "nginx/shop/Deployment/nginx/7",
+        "reactor/evicting-because": "Recovered", "reactor/evicting-for": "west,south", "reactor/placed-for": "west",
+    }  # fmt: skip
+    async with running(workload_watch.run(source(), world)):
+        created_at = datetime.fromisoformat(made["metadata"]["creationTimestamp"])
+        await heard.heard(copy(record=CopyRecord(created_at=created_at)))
+        east.patch("deployments", "nginx", {"metadata": {"annotations": marks}}, "shop")
+        said = CopyRecord(
+            created_at=created_at, rule="nginx", placed_for=("west",), leaves="Recovered", stays=("west", "south"),
+        )  # fmt: skip
+        await heard.heard(copy(record=said))
 
 
 async def test_a_deleted_workload_is_a_copy_that_is_gone_and_its_health_unknown(

@@ -9,17 +9,23 @@ from typing import Any, cast
 
 import pytest
 
-from bus.messages import WantedReply, WantedRequest
+from bus.messages import RefreshRequest, WantedReply, WantedRequest
 from reactor.decide import questions
 from reactor.decide.questions import Questions
 from reactor.decide.refreshing import Refresher
 from reactor.runtime.clock import Clock
 from rules.engine.evidence import Confirmation, Lack
 from rules.engine.groups import GroupStore
+from rules.engine.subscriptions import RuleObject
 from tests.clock import on_virtual_time, virtual_clock
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 ASKED = WantedRequest(action="a/1", rule="a", object="o").model_dump_json(by_alias=True).encode()
+
+
+def questions_of(store: object, clock: Clock) -> Questions:
+    """Questions to one that is store and sources together."""
+    return Questions(lambda: cast("GroupStore", store), cast("Refresher", store), clock, lambda: None)
 
 
 class Fleet:
@@ -28,7 +34,7 @@ class Fleet:
     def __init__(self, *, late: float, recovers: float) -> None:
         self.seconds, self._late, self._recovers = 0.0, late, recovers
         self._first: list[float] = []
-        self.questions = Questions(lambda: cast("GroupStore", self), cast("Refresher", self), cast("Clock", self))
+        self.questions = questions_of(self, cast("Clock", self))
 
     def now(self) -> datetime:
         return START + timedelta(seconds=self.seconds)
@@ -77,7 +83,7 @@ class Waiting:
         self.judged = {"o": 0, "p": 0}
         self.seen = {"o": False, "p": False}
         self.asked = asyncio.Event()
-        self.questions = Questions(lambda: cast("GroupStore", self), cast("Refresher", self), cast("Clock", self))
+        self.questions = questions_of(self, cast("Clock", self))
 
     def now(self) -> datetime:
         return START
@@ -122,6 +128,34 @@ async def test_a_question_is_judged_again_by_decisions_of_its_own_groups_and_of_
         assert await second
 
 
+class Judge:
+    """A store whose one judge is asked for what its members have shown already: no look is missing."""
+
+    def __init__(self) -> None:
+        self.did: list[str] = []
+        self.questions = Questions(
+            lambda: cast("GroupStore", self), cast("Refresher", Nobody()), Clock(), lambda: self.did.append("decide")
+        )  # fmt: skip
+
+    def ask(self, _key: RuleObject, _since: datetime, _now: datetime) -> list[Lack]:
+        self.did.append("ask")
+        return []
+
+
+class Nobody:
+    """No source."""
+
+    async def ask(self, _lacks: Sequence[Lack]) -> None:
+        """Ask it nothing."""
+
+
+async def test_a_judge_that_is_asked_decides_though_no_fact_comes() -> None:
+    judge = Judge()
+    request = RefreshRequest(targets=("zone/prod/a",), not_before=START)
+    await judge.questions.refresh(("@quorum.zone-a", "*"), request.model_dump_json(by_alias=True).encode())
+    assert judge.did == ["ask", "decide"]
+
+
 async def test_without_evidence_there_is_no_answer() -> None:
     assert await Fleet(late=99.0, recovers=99.0).answer() is None
 
@@ -134,7 +168,7 @@ class Sources:
         self._clock, self._takes, self._recovers = clock, takes, recovers
         self.seen = dict.fromkeys(takes, START)
         self._looking = set[str]()
-        self.questions = Questions(lambda: cast("GroupStore", self), cast("Refresher", self), clock)
+        self.questions = questions_of(self, clock)
 
     async def ask(self, lacks: Sequence[Lack]) -> None:
         for source in {lack.source for lack in lacks} - self._looking:

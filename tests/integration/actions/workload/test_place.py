@@ -55,6 +55,15 @@ async def test_copies_say_which_decision_put_them_there(scene: Scene, member1: E
     assert notes["reactor/epoch"] == "1"
 
 
+async def test_a_new_copy_says_for_which_ones_it_was_made(scene: Scene, member1: EmulatedCluster) -> None:
+    """Also when a later placement brings it up to date; a copy that was there says nothing of the kind."""
+    await scene.do(place({"member2": 1}, "member1", leaving=("member1",)))
+    assert nginx(scene, "member2")["metadata"]["annotations"]["reactor/placed-for"] == "member1"
+    await scene.do(place({"member1": 2, "member2": 3}, "member1", generation=2))
+    assert nginx(scene, "member2")["metadata"]["annotations"]["reactor/placed-for"] == "member1"
+    assert "reactor/placed-for" not in nginx(scene, "member1")["metadata"]["annotations"]
+
+
 async def test_again_writes_nothing(scene: Scene, member1: EmulatedCluster) -> None:
     await scene.do(place({"member2": 2, "member3": 2}, "member1"))
     before = len(scene.writes())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ from bus.messages import Fact, Health, Observation
 from rules.catalog import new_group
 from rules.engine.decide import decide
 from rules.engine.group_codec import dump_group, load_group
-from rules.kinds.quorum.kind import asked
+from rules.kinds.quorum.kind import asked, says
 from rules.kinds.quorum.model import QuorumRule
 from rules.rehearsal.simulation import at
 from rules.rulefile.sources import Quorum
@@ -184,6 +185,41 @@ def test_a_quorum_that_is_asked_again_and_again_by_a_clock_that_is_ahead_answers
     assert proven == [11, 12, 13, 14]  # what was asked for in the second before
     assert judgement(speaker, 15, *(watched(name, "Healthy", 15, 0) for name in ("a-0", "a-1"))) is not None
     assert judgement(speaker, 16, *(watched(name, "Healthy", 16, 0) for name in ("a-0", "a-1"))) is None
+
+
+def test_a_quorum_that_is_asked_twice_in_one_instant_answers_twice() -> None:
+    """A partition's time stays where it is while older facts are read."""
+    speaker = Speaker()
+    first = judgement(speaker, 20, *(watched(name, "Healthy", 5, 0) for name in ("a-0", "a-1")))
+    speaker.group, _ = asked(speaker.rule, speaker.group, at(10))
+    second = judgement(speaker, 20, *(watched(name, "Healthy", 10, 0) for name in ("a-0", "a-1")))
+    speaker.group, _ = asked(speaker.rule, speaker.group, at(15))
+    third = judgement(speaker, 20, *(watched(name, "Healthy", 15, 0) for name in ("a-0", "a-1")))
+    assert first is not None
+    assert second is not None
+    assert third is not None
+    assert first.observed_at < second.observed_at < third.observed_at  # one that is as old as the last is no news
+    proven = [said.observed_at + timedelta(seconds=said.valid_seconds or 0) for said in (first, second, third)]
+    assert proven == [at(5), at(10), at(15)]
+
+
+def test_members_whose_words_come_later_make_the_judgement_begin_earlier_at_once() -> None:
+    """The first to come after an outage of the bus had turned bad in it; the others have been bad all the time."""
+    speaker = Speaker(unhealthyAt=2, rounding=None)
+    said = judgement(speaker, 20, watched("a-0", "Unhealthy", 20, 5), watched("a-1", "Unhealthy", 20, 19))
+    assert said is not None
+    assert said.since == at(19)
+    said = judgement(speaker, 21, watched("a-2", "Unhealthy", 21, 5))
+    assert said is not None
+    assert (said.since, said.observed_at) == (at(5), at(21))
+    assert judgement(speaker, 22, watched("a-2", "Unhealthy", 22, 5)) is None
+
+
+def test_a_judgement_that_a_new_owner_tells_again_is_as_old_as_it_is() -> None:
+    """Dated with its clock, it would make the next judgement an older one."""
+    speaker = Speaker()
+    said = judgement(speaker, 20, watched("a-0", "Healthy", 20, 0))
+    assert says(speaker.rule, new_group(speaker.rule, "*"), speaker.group, (), at(25)) == (said,)
 
 
 def test_members_that_are_deleted_leave_at_once() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from bus.messages import Cluster, Fact, Hold, Taint, Workload, WorkloadCopy
+from bus.messages import Cluster, CopyRecord, Fact, Hold, Taint, Workload, WorkloadCopy
 from rules.engine.routing import Routing
 from rules.loader import RuleSet
 from rules.rehearsal.simulation import Emitted, play
@@ -66,10 +66,12 @@ def workload(copies: Mapping[str, int], *, at: float = 0, replicas: int | None =
     return at, fact
 
 
-def held_copy(name: str, replicas: int | None, *, at: float, exists: bool = True) -> Event:
+def held_copy(
+    name: str, replicas: int | None, *, at: float, exists: bool = True, record: CopyRecord | None = None
+) -> Event:  # fmt: skip
     fact = WorkloadCopy(
         namespace="default", kind="Deployment", name="nginx", cluster=name, replicas=replicas, exists=exists,
-        observed_at=at_(at),
+        record=record, observed_at=at_(at),
     )  # fmt: skip
     return at, fact
 

@@ -154,6 +154,7 @@ def evict_cluster(case: Case) -> None:
     action = Evict.model_construct(
         workload=ref, carrier="Kubernetes", from_=name, purge_mode="Gracefully", grace_period_seconds=600,
         replicas=case["clusters"].get(name), because="TolerationElapsed", detail="",
+        decided_at=NOW,
     )  # fmt: skip
     after = workload_facts.done(the_rule(), group_of(copies, open_tasks), action, NOW).state
     assert after is not None
