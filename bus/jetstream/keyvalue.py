@@ -10,7 +10,6 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from datetime import datetime, timedelta
 
 from bus.errors import KeyNotFound, Refused, StreamRecreated, Unavailable
@@ -69,7 +68,7 @@ class KeyValueStore:
     async def delete(self, key: str, *, revision: int | None) -> None:
         """Remove. No error where there is none. Raises Refused, Unavailable."""
         post = self._post(key, b"", revision)
-        mark = replace(post, headers={**post.headers, **MARK})
+        mark = post._replace(headers={**post.headers, **MARK})
         if revision is None:
             # Without a look: a write of ours that was given up may be on its way, and the server shows it only once it
             # is stored. The mark comes after it.
@@ -158,7 +157,7 @@ class KeyValueStore:
         if post.headers[EXPECTED] != "0" or not newest.removed:
             return newest.settle(post, refused)
         headers = {**post.headers, "Nats-Msg-Id": self._publisher.new_id(), EXPECTED: str(newest.sequence)}
-        [result] = await self._publisher.send([replace(post, headers=headers)])
+        [result] = await self._publisher.send([post._replace(headers=headers)])
         return result
 
 

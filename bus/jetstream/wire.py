@@ -57,7 +57,9 @@ def written(messages: Iterable[OutgoingMessage], *, payload_max: int) -> bytes:
         if headers is None:
             pieces += f"PUB {to} {len(body)}\r\n".encode(), body, _END
             continue
-        lines = "".join(f"{name}: {value.strip().translate(_ONE_LINE)}\r\n" for name, value in headers.items())
+        lines = "".join([f"{name}: {value.strip()}\r\n" for name, value in headers.items()])
+        if not lines.count("\r") == lines.count("\n") == len(headers):
+            lines = "".join([f"{name}: {value.strip().translate(_ONE_LINE)}\r\n" for name, value in headers.items()])
         head = f"NATS/1.0\r\n{lines}\r\n".encode()
         pieces += f"HPUB {to} {len(head)} {len(head) + len(body)}\r\n".encode(), head, body, _END
     return b"".join(pieces)

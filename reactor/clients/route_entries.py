@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, NamedTuple
 
 from reactor.clients.changes import metadata_of
@@ -79,18 +80,16 @@ def entries(kind: RouteFormat, found: JsonObject, rule: int | str | None = None)
     """
     part = _managed(kind, found, rule)
     path = (*part.path, *part.inside.split("."))
-    home = metadata_of(found)
+    at, where, home = f"/{_pointer(path)}", _text(path), metadata_of(found)
     made = [
-        _entry(kind, _dict(one, _text((*path, index))), (*path, index), home)
+        _entry(kind, _dict(one, f"{where}[{index}]"), f"{at}/{index}", f"{where}[{index}]", home)
         for index, one in enumerate(part.backends())
         if not isinstance(one, dict) or all(_field(one, field, "") in values for field, values in kind.only)
     ]
     services = [entry.service for entry in made]
     twice = next((service for index, service in enumerate(services) if service in services[:index]), None)
     if kind.sum_to and twice is not None:
-        raise Unreadable(
-            f"{_text(path)} has {twice} twice: it is not known which of them gets how much of {kind.sum_to}"
-        )
+        raise Unreadable(f"{where} has {twice} twice: it is not known which of them gets how much of {kind.sum_to}")
     return made
 
 
@@ -165,16 +164,15 @@ def _rules(kind: RouteFormat, found: JsonObject) -> Iterator[_WeightedPart]:
             yield _WeightedPart(rule if isinstance(rule, dict) else {"": rule}, (*before.split("."), index), inside[1:])
 
 
-def _entry(kind: RouteFormat, found: JsonObject, path: tuple[str | int, ...], home: JsonObject) -> RouteEntry:
-    where = _text(path)
+def _entry(kind: RouteFormat, found: JsonObject, at: str, where: str, home: JsonObject) -> RouteEntry:
     name = _field(found, kind.name, where)
     service = home.get("name") if kind.own_name and not name else name
     if not isinstance(service, str) or not 0 < len(service) <= SERVICE_MAX:
         raise Unreadable(f"{where} names no Service")
     elsewhere = _field(found, kind.namespace, where) if kind.namespace else None
-    tests = [(_pointer(kind.name.split(".")), name)] if name else []
+    tests = [(_field_pointer(kind.name), name)] if name else []
     if elsewhere is not None:
-        tests.append((_pointer(kind.namespace.split(".")), elsewhere))
+        tests.append((_field_pointer(kind.namespace), elsewhere))
     if kind.hosts and (host := FQDN.fullmatch(service)):
         service, elsewhere = host[1], host[2]
     if isinstance(elsewhere, str) and elsewhere and elsewhere != (home.get("namespace") or ""):
@@ -182,8 +180,8 @@ def _entry(kind: RouteFormat, found: JsonObject, path: tuple[str | int, ...], ho
         if len(service) > SERVICE_MAX:
             raise Unreadable(f"{where}: the name {service[:80]}... is too long")
     weight = _field(found, kind.weight, where)
-    field = _pointer(kind.weight.split("."))
-    return RouteEntry(f"/{_pointer(path)}", tuple(tests), service, weight, kind.default_weight, field, where)
+    field = _field_pointer(kind.weight)
+    return RouteEntry(at, tuple(tests), service, weight, kind.default_weight, field, where)
 
 
 def _field(found: JsonObject, path: str, where: str) -> Any:
@@ -192,8 +190,16 @@ def _field(found: JsonObject, path: str, where: str) -> Any:
     for depth, key in enumerate(parts := path.split(".")):
         if value is None:
             return None
-        value = _dict(value, ".".join(filter(None, (where, *parts[:depth])))).get(key)
+        if not isinstance(value, dict):
+            where = ".".join(filter(None, (where, *parts[:depth])))
+        value = _dict(value, where).get(key)
     return value
+
+
+@cache
+def _field_pointer(path: str) -> str:
+    """Give the JSON Pointer of a dotted path, of which a kind has few."""
+    return _pointer(path.split("."))
 
 
 def _pointer(path: Sequence[str | int]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 
 from bus.errors import BusError, Unavailable
@@ -16,13 +16,15 @@ from reactor.fleet.fleet import LOOK, Fleet
 from reactor.runtime import telemetry
 from reactor.runtime.supervise import to_its_end
 from rules.core.group import Group
+from rules.engine.groups import GroupStore
+from rules.rulefile.model import Rule
 
 log = logging.getLogger(__name__)
 
 HAND_OVER = 5.0
 """Seconds that partitions get, all together, to store what they know: with a bus that is gone it would never end."""
 MEASURE = 2.0
-"""Seconds between two updates of the gauges about groups: each looks at all groups."""
+"""Seconds between two updates of the gauges about groups."""
 SETTLE = 1.0
 """Seconds that words under way about who owns what get to arrive when we stop: one that is stored, and that we do not
 know of, would keep others out."""
@@ -38,6 +40,8 @@ class Decider:
         self._running: dict[int, tuple[asyncio.Task[None], asyncio.Event, Partition]] = {}
         self._measures = Measures()
         self._measured_at = -MEASURE
+        self._measured: tuple[Mapping[str, Rule], list[GroupStore]] = {}, []
+        """By which rules, and those of which the changed groups alone have to be measured."""
 
     def groups(self) -> list[Group]:
         """The groups that this process decides for."""
@@ -129,7 +133,17 @@ class Decider:
     async def _measure(self) -> None:
         self._measured_at = self._shared.clock.monotonic()
         telemetry.partitions_owned.set(len(self._running))
-        await self._measures.take(self.groups(), self._shared.routing.rules)
+        rules = self._shared.routing.rules
+        stores = [partition.group_store for _, _, partition in self._running.values()]
+        changed = [(store, key) for store in stores for key in store.take_changed()]
+        if self._measured[0] is not rules or self._measured[1] != stores:
+            self._measured = rules, stores
+            await self._measures.take(self.groups(), rules)
+            return
+        found = [(key, store.groups.get(key)) for store, key in changed]
+        await self._measures.take(
+            [group for _, group in found if group is not None], rules, gone=[key for key, one in found if one is None]
+        )
 
 
 async def _each(do: Callable[[int], Awaitable[None]], numbers: Iterable[int]) -> None:

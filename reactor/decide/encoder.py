@@ -97,9 +97,11 @@ def report(decision: Decision) -> None:
     """Tell the log and the metrics what was decided."""
     group, held = decision.group, decision.held
     for action in decision.actions:
+        telemetry.decisions.labels(action.rule, action.because).inc()
+        if not log.isEnabledFor(logging.INFO):
+            continue
         kind = type(action).__name__
         would = "" if action.mode is Mode.ENFORCE else " (dry run)"
-        telemetry.decisions.labels(action.rule, action.because).inc()
         log.info(
             "%s%s", kind, would,
             extra={"rule": action.rule, "object": action.object, "because": action.because, "id": action.id,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from bus.messages import Health
 from reactor.runtime import telemetry
@@ -13,6 +13,9 @@ from rules.core.group import Group
 from rules.core.reasons import Held
 from rules.rulefile.model import Rule
 from rules.summary import GroupStatus, is_failed_over, state_of
+
+if TYPE_CHECKING:
+    from rules.engine.subscriptions import RuleObject
 
 PROBLEMS = frozenset({Held.ROUTE_NOT_FOUND, Held.ROUTE_UNUSABLE, Held.UNKNOWN_PRIMARY, Held.ACTION_FAILED})
 """Holds that a person has to mend: they do not end with the outage."""
@@ -23,15 +26,18 @@ LOOKS = 1000
 """Groups that are looked at between two pauses of the loop."""
 
 
+SAME_MAX = 1000
+"""Different contributions that are kept to be shared: most groups have one of a few."""
+
+
 class Measured(NamedTuple):
     """Contribution of one group to the gauges."""
 
-    group: Group
     state: GroupStatus
     held: str | None
     failed_over: bool
     windows: int
-    targets: Counter[str]
+    targets: tuple[tuple[str, int], ...]
     """Number of targets by status."""
 
 
@@ -50,20 +56,19 @@ class RuleTotals:
         self.states[one.state.value] += times
         if one.held is not None:
             self.held[one.held] += times
-        for status, count in one.targets.items():
+        for status, count in one.targets:
             self.targets[status] += times * count
 
 
 class Measures:
-    """The gauges about groups. A new one forgets what an older one has set.
-
-    A group is a value: one that is the same as at the last look is not measured again, and most are.
-    """
+    """The gauges about groups. A new one forgets what an older one has set."""
 
     def __init__(self) -> None:
         self._rules: Mapping[str, Rule] = {}
         self._known: dict[str, dict[str, Measured]] = defaultdict(dict)
         """Contribution of each group, by rule and object."""
+        self._same: dict[Measured, Measured] = {}
+        """Each contribution once: ten thousand groups share it."""
         self._totals: dict[str, RuleTotals] = defaultdict(RuleTotals)
         self._windows = 0
         self._states = telemetry.rule_state
@@ -74,8 +79,13 @@ class Measures:
         for series in (self._states, self._failed_over, self._held, self._problems, self._targets):
             series.clear()
 
-    async def take(self, groups: Sequence[Group], rules: Mapping[str, Rule]) -> None:
-        """Measure these groups. Guards and other groups of the reactor's own are none of a rule's."""
+    async def take(
+        self, groups: Sequence[Group], rules: Mapping[str, Rule], *, gone: Collection[RuleObject] | None = None
+    ) -> None:
+        """Measure these groups. Guards and other groups of the reactor's own are none of a rule's.
+
+        `gone`: those that are no more, where `groups` are only those that may have changed. None: these are all.
+        """
         changed = set(self._known) if rules is not self._rules else set()
         self._rules = rules
         if changed:
@@ -83,36 +93,46 @@ class Measures:
             self._totals.clear()
             self._windows = 0
         async for group in sliced(groups, size=LOOKS):
-            known = self._known[group.rule].get(group.object)
-            if known is None or known.group is not group:
-                self._known[group.rule][group.object] = measured = self._measured(group)
-                self._count(known, -1)
-                self._count(measured)
+            known, measured = self._known[group.rule].get(group.object), self._measured(group)
+            if known != measured:
+                self._known[group.rule][group.object] = self._shared(measured)
+                self._count(group.rule, known, -1)
+                self._count(group.rule, measured)
                 changed.add(group.rule)
-        if sum(map(len, self._known.values())) > len(groups):
-            changed |= self._forget({(group.rule, group.object) for group in groups})
-        for rule in changed:
+        for rule in changed | self._forget(self._others(groups) if gone is None else gone):
             self._show(rule, self._totals[rule])
         telemetry.open_windows.set(self._windows)
 
-    def _count(self, one: Measured | None, times: int = 1) -> None:
+    def _others(self, groups: Sequence[Group]) -> Collection[RuleObject]:
+        """The groups that are known and are none of these."""
+        if sum(map(len, self._known.values())) == len(groups):
+            return ()
+        there = {(group.rule, group.object) for group in groups}
+        return [key for rule, of in self._known.items() for object_ in of if (key := (rule, object_)) not in there]
+
+    def _count(self, rule: str, one: Measured | None, times: int = 1) -> None:
         if one is not None:
-            self._totals[one.group.rule].add(one, times)
+            self._totals[rule].add(one, times)
             self._windows += times * one.windows
+
+    def _shared(self, one: Measured) -> Measured:
+        if len(self._same) >= SAME_MAX:
+            self._same.clear()
+        return self._same.setdefault(one, one)
 
     def _measured(self, group: Group) -> Measured:
         windows = sum(member.window is not None for member in group.members.values())
         held = group.held.reason if group.held is not None else None
         away = is_failed_over(group, self._rules.get(group.rule))
         targets = Counter(member.status.value for member in group.members.values())
-        return Measured(group, state_of(group), held, away, windows, targets)
+        return Measured(state_of(group), held, away, windows, tuple(sorted(targets.items())))
 
-    def _forget(self, there: Collection[tuple[str, str]]) -> set[str]:
-        """Forget the groups that are not there any more. Give the rules that had them."""
-        gone = [(rule, object_) for rule, of in self._known.items() for object_ in of if (rule, object_) not in there]
-        for rule, object_ in gone:
-            self._count(self._known[rule].pop(object_), -1)
-        return {rule for rule, _ in gone}
+    def _forget(self, gone: Collection[RuleObject]) -> set[str]:
+        """Forget these groups, as far as they are known. Give the rules that had them."""
+        known = [(rule, self._known[rule].pop(object_, None)) for rule, object_ in gone]
+        for rule, one in known:
+            self._count(rule, one, -1)
+        return {rule for rule, one in known if one is not None}
 
     def _show(self, rule: str, total: RuleTotals) -> None:
         if rule.startswith("@"):

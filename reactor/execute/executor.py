@@ -41,7 +41,7 @@ log = logging.getLogger(__name__)
 CarryOut = Callable[[Action, ExecutionContext], Awaitable[Outcome]]
 WAIT = timedelta(seconds=1)
 EXTEND = 0.3 * EXECUTORS.ack_wait.total_seconds()
-"""An action that takes long says so this often, in seconds: twice it may go unheard."""
+"""Actions that take long say so this often, in seconds: twice it may go unheard."""
 AGAIN = timedelta(seconds=2)
 """Wait before an action whose intent could not be written is redelivered."""
 SOON = timedelta(milliseconds=500)
@@ -90,6 +90,7 @@ class Executor:
         self._carry_out = carry_out
         self._in_hands = IN_HANDS_PER_SLOT * concurrency
         self._hands = asyncio.Semaphore(self._in_hands)
+        self._working_on: dict[tuple[int, str], Delivery] = {}
         self._slots = Slots(concurrency, clock, crowded=self._hands.locked)
         self._intents: Store = bus.store(INTENTS)
         # Actions of one concurrency key run one after the other; a lock lives as long as it is held or waited for.
@@ -98,14 +99,26 @@ class Executor:
     async def run(self) -> None:
         """Work until cancelled."""
         async with self._bus.work(EXECUTORS, batch=self._in_hands) as work, asyncio.TaskGroup() as group:
+            group.create_task(self._extend_all(work))
             while True:
                 for delivery in await work.next(WAIT):
                     await self._hands.acquire()
                     task = group.create_task(self._one(work, delivery))
                     task.add_done_callback(lambda _: self._hands.release())
 
+    async def _extend_all(self, work: WorkQueue) -> None:
+        """Say again and again that what we hold is being worked on, until cancelled."""
+        while True:
+            await asyncio.sleep(EXTEND)
+            for delivery in [*self._working_on.values()]:
+                try:
+                    await work.in_progress(delivery)
+                except BusError as error:
+                    log.info("the bus does not hear that an action is being worked on: %s", error)
+
     async def _one(self, work: WorkQueue, delivery: Delivery) -> None:
-        extending = asyncio.create_task(_extend(work, delivery))
+        which = delivery.sequence, delivery.token
+        self._working_on[which] = delivery
         try:
             with tracing.span("write", delivery.traceparent, subject=delivery.subject) as span:
                 await self._work_on(delivery, span)
@@ -134,7 +147,7 @@ class Executor:
             log.exception("action waits: it could not be worked on", extra={"subject": delivery.subject})
             await _later(work, delivery, AGAIN)
         finally:
-            extending.cancel()
+            del self._working_on[which]
 
     async def _work_on(self, delivery: Delivery, span: OpenSpan) -> None:
         """Carry out what is asked for; quarantine what cannot be read.
@@ -302,15 +315,6 @@ def _older(known: Intent | None, action: Action, now: datetime) -> str:
     if known is None or known.done or not isinstance(action, SetWeights):
         return ""
     return known.older if known.is_of(action) else iso(now + IN_HANDS)
-
-
-async def _extend(work: WorkQueue, delivery: Delivery) -> None:
-    while True:
-        await asyncio.sleep(EXTEND)
-        try:
-            await work.in_progress(delivery)
-        except BusError as error:
-            log.info("the bus does not hear that an action is being worked on: %s", error)
 
 
 async def _later(work: WorkQueue, delivery: Delivery, wait: timedelta) -> None:

@@ -185,14 +185,17 @@ class TargetAggregator(Generic[Key]):
         there = [key for key in keys if not self._notes[key].gone] or keys
         seen = {key: until for key in there if (until := of(key)) is not None}
         # Of several that are as bad always the same, so that its detail does not jump.
-        worst = min(seen, key=lambda key: (WORST_FIRST.index(self._notes[key].status), repr(key)), default=None)
-        if worst is None:
+        if not seen:
             return None
+        worst = next(iter(seen)) if len(seen) == 1 else min(seen, key=self._rank)
         note = self._notes[worst]
         if len(seen) < len(there) and note.status is not Health.UNHEALTHY:
             return None
         until = seen[worst] if note.status is Health.UNHEALTHY else min(seen.values())
         return _Heard(note, until, self._version(there))
+
+    def _rank(self, key: Key) -> tuple[int, str]:
+        return WORST_FIRST.index(self._notes[key].status), repr(key)
 
     def _version(self, keys: Collection[Key]) -> str:
         versions = [self._notes[key].version for key in keys]

@@ -142,7 +142,9 @@ class Member(_Kept):
     def deciding_signal(self) -> Signal | None:
         """The newest signal that says what the member's status is."""
         saying = [signal for signal in self.signals.values() if signal.status is self.status]
-        return max(saying, key=lambda signal: signal.observed_at, default=None)
+        if len(saying) > 1:
+            return max(saying, key=lambda signal: signal.observed_at)
+        return saying[0] if saying else None
 
     @property
     def is_dated(self) -> bool:

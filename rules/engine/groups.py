@@ -64,7 +64,8 @@ class GroupStore:
         self._same_rules: dict[frozenset[str], frozenset[str]] = {}
         """Each such set once: ten thousand objects of one rule share it."""
         self._watching = Subscriptions(routing)
-        self._alarms: list[tuple[datetime, RuleObject]] = []
+        self._alarms: list[tuple[datetime, str, str]] = []
+        """Time, rule and object of each: flat, as there are as many as groups."""
         self._lacking: set[RuleObject] = set()
         """Groups that wait for a look."""
         self.reader = ALWAYS
@@ -73,6 +74,7 @@ class GroupStore:
         """By name, each rule as it was loaded, and with what clocks differ by: the same one for all of its groups."""
         self.dropped: set[RuleObject] = set()
         """Groups that are no more; the process that stores groups deletes them, and clears this."""
+        self._changed: set[RuleObject] = set()
         groups = list(groups)
         self._pauses = Pauses(group for group in groups if group.rule == PAUSES)
         for group in groups:
@@ -106,6 +108,12 @@ class GroupStore:
         """All rules that it decides by, those that the reactor makes itself included."""
         return self._routing.rules
 
+    def take_changed(self) -> Set[RuleObject]:
+        """Give the groups that are others than when this was last asked, or are no more: for who looks at all of them
+        again and again."""
+        changed, self._changed = self._changed, set()
+        return changed
+
     def stored(self, key: RuleObject) -> Group:
         """Give what is to be stored under this key: a group, or a pause."""
         return self._pauses.group(key[1]) if key[0] == PAUSES else self._groups[key]
@@ -125,8 +133,8 @@ class GroupStore:
     def next_alarm(self) -> datetime | None:
         """Time of the next alarm for `ring`; None: no alarm is set."""
         while self._alarms:
-            at, key = self._alarms[0]
-            group = self._groups.get(key)
+            at, rule, object_ = self._alarms[0]
+            group = self._groups.get((rule, object_))
             if group is not None and group.next_deadline == at:
                 return at
             heapq.heappop(self._alarms)
@@ -176,7 +184,8 @@ class GroupStore:
         self.dropped |= self._pauses.end(now)
         due: dict[RuleObject, list[Fact]] = {}
         while len(due) < at_most and (at := self.next_alarm()) is not None and at <= now:
-            due[heapq.heappop(self._alarms)[1]] = []
+            _, rule, object_ = heapq.heappop(self._alarms)
+            due[rule, object_] = []
         return self._decide_all(due, now, 0)
 
     def confirmed_by(self, rule: str, object_: str) -> frozenset[RuleObject]:
@@ -287,17 +296,18 @@ class GroupStore:
         before = self._groups.get(key)
         self._watching.keep(group, before)
         self._groups[key] = group
+        self._changed.add(key)
         if before is None:
             self._of_rule[group.rule].add(key)
             self._have_rules(group.object, self._rules_of.get(group.object, _NONE) | {group.rule})
         if group.next_deadline is not None and (before is None or before.next_deadline != group.next_deadline):
-            heapq.heappush(self._alarms, (group.next_deadline, key))
+            heapq.heappush(self._alarms, (group.next_deadline, *key))
             if len(self._alarms) > ALARMS_MIN + 2 * len(self._groups):
                 self._tidy_alarms()
 
     def _tidy_alarms(self) -> None:
         """Forget the alarms that count no more: each word of a source moves one on, and it would stay till then."""
-        self._alarms = [(at, key) for key, group in self._groups.items() if (at := group.next_deadline) is not None]
+        self._alarms = [(at, *key) for key, group in self._groups.items() if (at := group.next_deadline) is not None]
         heapq.heapify(self._alarms)
 
     def _have_rules(self, object_: str, rules: frozenset[str]) -> None:
@@ -350,6 +360,7 @@ class GroupStore:
             self._have_rules(key[1], self._rules_of[key[1]] - {key[0]})
             self._lacking.discard(key)
             self.dropped.add(key)
+            self._changed.add(key)
             self._watching.forget(key)
 
 

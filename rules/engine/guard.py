@@ -127,6 +127,8 @@ def _own(
     rule: Rule, group: Group, limits: RuleGuards, acts: Sequence[PlannedAction], now: datetime
 ) -> tuple[Group, tuple[Held, str] | None, datetime | None]:
     """Check the limits that need no other group: give the group, why it has to wait, and until when."""
+    if not limits.own and rule.mode is not Mode.APPROVE and (group.acted_at is None or group.acted_at <= now):
+        return group, None, None
     by_itself = not all(act.by_hand for act in acts)
     limited = not all(act.homeward for act in acts)
     windows = [window for guards in limits.own for window in guards.blocked_windows if by_itself and limited]

@@ -29,6 +29,8 @@ outage, and the action has to be done within five seconds of its end."""
 TRIES_ALIKE = 68
 """Number of refusals that are followed by the same delay: about four minutes. After that the delay doubles each time:
 each try costs the server up to three requests."""
+NO_LABELS: Mapping[str, str] = {}
+"""The same for all targets without labels, which may be 100,000."""
 _AWAY = "ApiUnavailable"
 WAITED = "Waited"
 NON_FAILURES = {"InProgress": RETRY_FIRST, "Maintained": timedelta(minutes=1), WAITED: timedelta(seconds=1)}
@@ -100,7 +102,7 @@ def _observation(rule: Rule, group: Group, fact: Observation, now: datetime, rea
     if percent is None and last is not None and fact.status is Health.UNKNOWN:
         percent = last.healthy_percent  # not seen now: it counts as it was seen last
     signal = Signal(
-        fact.status, at, stale_at, fact.resolved, fact.labels, fact.detail,
+        fact.status, at, stale_at, fact.resolved, fact.labels or NO_LABELS, fact.detail,
         since=min(fact.since, at) if fact.since is not None else None, source=fact.source, valid_until=valid_until,
         version=fact.version, resolution_seconds=fact.resolution_seconds,
         unanswered_until=min(fact.unanswered_until, now) if fact.unanswered_until is not None else None,

@@ -37,8 +37,8 @@ def evidence(decision: Decision) -> tuple[TargetEvidence, ...]:
         for target, member in members.items()
         if member.settled is False or (member.settled and len(members) <= SMALL)
     }
-    named = {f"cluster/{encode_segment(name)}" for action in decision.actions for name in _clusters(action)}
-    wanted |= {target: shared_group[target] for target in sorted(named & shared_group.keys() - members.keys())}
+    if named := {f"cluster/{encode_segment(name)}" for action in decision.actions for name in _clusters(action)}:
+        wanted |= {target: shared_group[target] for target in sorted(named & shared_group.keys() - members.keys())}
     needed = {one.target for one in found}
     found += [
         _of(target, member, *_window(member, before.get(target)))

@@ -71,6 +71,7 @@ class ServiceLooks:
         self._wanted, self._shown, self._failed_at = wanted, shown, failed_at
         self._list_all, self._told = list_all, seen
         self._seen_at: dict[ServiceName, datetime] = {}
+        self._kept_max = 2 * ALONE_MAX
         self._not_before: datetime | None = None
         self._asked = asyncio.Event()
 
@@ -136,8 +137,11 @@ class ServiceLooks:
         return wanted.keys() - shown.keys()
 
     def _remember(self, seen: Mapping[ServiceName, datetime]) -> None:
-        now = self._clock.now()
-        self._seen_at = {name: at for name, at in self._seen_at.items() if now - at < KEPT} | dict(seen)
+        self._seen_at |= seen
+        if len(self._seen_at) > self._kept_max:
+            now = self._clock.now()
+            self._seen_at = {name: at for name, at in self._seen_at.items() if now - at < KEPT}
+            self._kept_max = 2 * max(ALONE_MAX, len(self._seen_at))  # else all are looked through with each look
 
     async def _as_shown(self, namespace: str, names: Sequence[ServiceName]) -> list[ServiceName]:
         """Give those of these that the server has as they were shown; all are of this namespace."""

@@ -75,6 +75,17 @@ async def test_what_changes_one_after_the_other_adds_up_as_if_it_were_measured_a
     assert kept["held"] == {}
 
 
+async def test_groups_that_were_not_changed_count_on_and_those_that_are_gone_do_not(measures: Measures) -> None:
+    groups = [group(HOME, object=f"{number}") for number in range(4)]
+    await measures.take(groups, RULES)
+    away = group(AWAY, object="2")
+    await measures.take([away], RULES, gone=[("web", "0"), ("web", "never seen")])
+    kept = {name: series(f"reactor_{name}") for name in ("rule_state", "failed_over", "held", "targets")}
+    await Measures().take([groups[1], away, groups[3]], RULES)
+    assert kept == {name: series(f"reactor_{name}") for name in kept}
+    assert sum(kept["rule_state"].values()) == 3
+
+
 async def test_a_hold_that_is_over_and_a_rule_that_is_no_more_leave_nothing_behind(measures: Measures) -> None:
     await measures.take([group(AWAY, held=Holding("Paused", "ann", at(1)))], RULES)
     await measures.take([group(HOME)], RULES)
@@ -120,10 +131,10 @@ async def test_only_what_has_changed_is_measured_again(measures: Measures, monke
         return state_of(one)
 
     monkeypatch.setattr("reactor.decide.measures.state_of", counted)
-    await measures.take(groups, RULES)
+    await measures.take([], RULES, gone=())
     assert asked == []
     groups[7] = replace(groups[7], held=Holding("Paused", "ann", at(1)))
-    await measures.take(groups, RULES)
+    await measures.take([groups[7]], RULES, gone=())
     assert asked == ["7"]
     assert series("reactor_rule_state")["web", "Watching"] == 99
     await measures.take(groups[:7], RULES)
