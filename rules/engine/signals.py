@@ -80,9 +80,11 @@ def joined(last: Signal | None, new: Signal) -> Signal:
     if last is None:
         return replace(new, since=new.begun, failed=failed)
     if not goes_on(last, new):
-        # The source may not have known what it said itself in between: never earlier than another status of its own.
+        # The source may not have known what it said itself in between: never earlier than another status of its own,
+        # as far as it had seen that. A Quorum says again what its members showed before an outage of the bus.
         same = (last.status_before or last.status) is new.status and new.since is not None
-        return replace(new, since=new.begun if same else max(new.begun, last.observed_at), failed=failed)
+        known_until = min(last.observed_at, last.lasts_until)
+        return replace(new, since=new.begun if same else max(new.begun, known_until), failed=failed)
     if new.proven_until is not None and (last.proven_until is None or last.proven_until > new.proven_until):
         new = replace(new, valid_until=last.proven_until)  # said by another process, that saw it later
     return replace(new, since=last.begun, failed=failed)

@@ -54,6 +54,15 @@ def test_a_window_that_is_over_waits_for_a_look_from_its_end_or_later() -> None:
     assert moves(rule(), *STANDS, BAD, look("a", "Unhealthy", 15.1, 5), look("b", "Healthy", 15.1, 0)) == [(15.1, AWAY)]
 
 
+def test_what_a_source_said_without_having_seen_it_does_not_move_the_begin_of_what_it_has_seen_since() -> None:
+    """A Quorum repeats what its members showed before an outage of the bus, a moment before it hears of them again."""
+    repeated = look("a", "Healthy", 16, 0, validSeconds=-15)
+    known = look("a", "Unhealthy", 16.1, 5)
+    assert moves(rule(), *STANDS, repeated, known, look("b", "Healthy", 16.2, 0)) == [(16.2, AWAY)]
+    seen_then = look("a", "Healthy", 16, 0, validSeconds=-8)
+    assert moves(rule(), *STANDS, seen_then, known, look("b", "Healthy", 16.2, 0)) == []
+
+
 def test_what_is_to_get_traffic_has_to_be_seen_healthy_at_the_windows_end_or_later() -> None:
     bad = look("a", "Unhealthy", 15, 5)
     assert moves(rule(), *STANDS, BAD, bad, look("b", "Healthy", 14, 0)) == []
