@@ -81,7 +81,7 @@ def joined(last: Signal | None, new: Signal) -> Signal:
         return replace(new, since=new.begun, failed=failed)
     if not goes_on(last, new):
         # The source may not have known what it said itself in between: never earlier than another status of its own,
-        # as far as it had seen that. A Quorum says again what its members showed before an outage of the bus.
+        # as far as it had seen that. One that is itself told says again what it was told before an outage of the bus.
         same = (last.status_before or last.status) is new.status and new.since is not None
         known_until = min(last.observed_at, last.lasts_until)
         return replace(new, since=new.begun if same else max(new.begun, known_until), failed=failed)

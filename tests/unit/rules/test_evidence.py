@@ -55,7 +55,7 @@ def test_a_window_that_is_over_waits_for_a_look_from_its_end_or_later() -> None:
 
 
 def test_what_a_source_said_without_having_seen_it_does_not_move_the_begin_of_what_it_has_seen_since() -> None:
-    """A Quorum repeats what its members showed before an outage of the bus, a moment before it hears of them again."""
+    """A Quorum repeats what its members showed before an outage of the bus, a moment before their next looks come."""
     repeated = look("a", "Healthy", 16, 0, validSeconds=-15)
     known = look("a", "Unhealthy", 16.1, 5)
     assert moves(rule(), *STANDS, repeated, known, look("b", "Healthy", 16.2, 0)) == [(16.2, AWAY)]
