@@ -7,16 +7,17 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from bus.messages import Place
+from bus.messages import Health, Place
 from rules.core.desired import DesiredState, PlannedAction
 from rules.core.reasons import Held
 from rules.kinds.workload.causes import next_due, policy_of
 from rules.kinds.workload.eviction import next_purge
 from rules.kinds.workload.inventory import clusters_of
+from rules.kinds.workload.lost_moves import unwanted_marks
 from rules.kinds.workload.model import Policy, PurgeMode, WorkloadFailover
 from rules.kinds.workload.old_copy import end_of
 from rules.kinds.workload.placement_inputs import HoldReason, Inputs
-from rules.kinds.workload.planned_evictions import evict_action, stays_after_all, wanted_again
+from rules.kinds.workload.planned_evictions import evict_action, stays_after_all, unmarked, wanted_again
 from rules.kinds.workload.relocation import relocation
 from rules.kinds.workload.shrinking import shrinking
 from rules.kinds.workload.state import UNHEARD, UNLISTED, WorkloadGroup, WorkloadState
@@ -87,6 +88,7 @@ def _desired(view: Inputs) -> DesiredState:
             ending = end_of(view, name, move)
             acts += [ending] if isinstance(ending, PlannedAction) else []
             holds += [ending] if isinstance(ending, tuple) else []
+    acts += [unmarked(view, name) for name in sorted(unwanted_marks(view.rule, view.group)) if _is_good(view, name)]
     holds += unsure(view)
     holds += [(Held.MOVE_FOUND, move.found) for move in view.state.moves.values() if move.found]
     if view.state.overruled and (view.state.moves or view.state.left):
@@ -95,3 +97,8 @@ def _desired(view: Inputs) -> DesiredState:
     if (purge_at := next_purge(view.rule.window, view.state.moves.values(), view.now)) is not None:
         looks.append(purge_at)
     return DesiredState(acts=tuple(acts), held=holds[0] if holds else None, requeue_at=min(looks, default=None))
+
+
+def _is_good(view: Inputs, name: str) -> bool:
+    """True if a copy is healthy, and has been for long enough where it was bad."""
+    return view.health(name) is Health.HEALTHY and view.state.copies[name].bad is None

@@ -1,4 +1,4 @@
-"""Moves of which the group does not know, taken up by what the copies say of themselves.
+"""Moves and marks of which the group does not know, as the copies tell them.
 
 The record of a move is lost with the store of the bus. A copy that is marked then goes on leaving, once the copies that
 were to stay beside it are listed. A copy that was made for an older one, which is there and not marked, takes its place
@@ -7,16 +7,16 @@ group that has changed no copy yet does so.
 
 And the outcome of an eviction may never come: its executor was killed, or the answer of the API server was lost, and
 then it was called off. A mark of a later decision than the last one that is known to have changed the copy is one that
-was written all the same.
+was written all the same. Nothing is removed for it: it is taken off.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import NamedTuple
 
-from bus.messages import Action, CancelEviction, Evict, Mode, Place, Purge
+from bus.messages import Action, Evict, Mode, Place, Purge
 from rules.core.reasons import Because
 from rules.core.timers import Stopwatch
 from rules.core.values import replace
@@ -44,9 +44,7 @@ def taken_up(rule: WorkloadFailover, policy: Policy, group: WorkloadGroup, now: 
     state = group.state
     if rule.carrier != "Kubernetes" or rule.mode not in CARRIED_OUT or not state.marks:
         return state
-    if state.acted_at is not None:
-        return _with_marked(rule, policy, group, now)
-    if state.moves or state.wanted_copies is not None or group.outbox:
+    if state.acted_at is not None or state.moves or state.wanted_copies is not None or group.outbox:
         return state
     lost = _lost(rule, state)
     if lost is None:
@@ -60,26 +58,24 @@ def taken_up(rule: WorkloadFailover, policy: Policy, group: WorkloadGroup, now: 
     )  # fmt: skip
 
 
-def _with_marked(rule: WorkloadFailover, policy: Policy, group: WorkloadGroup, now: datetime) -> WorkloadState:
-    """Give the state with the evictions that were carried out although their outcomes never came."""
+def unwanted_marks(rule: WorkloadFailover, group: WorkloadGroup) -> Iterator[str]:
+    """Give the clusters whose copy is marked although the rule lets it leave no more: nothing is on its way for it."""
     state = group.state
+    if rule.carrier != "Kubernetes" or rule.mode not in CARRIED_OUT or state.acted_at is None:
+        return
     in_flight = {name for entry in group.outbox for name in _touched(entry.action)}
-    moves = {
-        name: _leaving(policy, state, name, marks, now) for name, marks in state.marks.items()
-        if marks.leaves and marks.rule == rule.name and name in state.copies and name not in in_flight
-        and _is_news(marks, state.copies[name]) and not _is_leaving(state, name)
-    }  # fmt: skip
-    if not moves:
-        return state
-    copies = {name: _copy(state, name, moves.get(name), now) for name in state.copies}
-    return replace(state, moves=dict(sorted({**state.moves, **moves}.items())), copies=copies)
+    for name in state.marks.keys() & state.copies.keys() - in_flight - state.moves.keys():
+        marks = state.marks[name]
+        if marks.leaves and marks.rule == rule.name and _is_news(marks, state.copies[name]):
+            yield name
 
 
 def _touched(action: Action) -> Iterable[str]:
+    """Clusters of which an outcome is to come that tells how the copy is; not of a mark that is being taken off."""
     match action:
         case Place():
             return (*action.clusters, *action.leaving)
-        case Evict() | CancelEviction() | Purge():
+        case Evict() | Purge():
             return (action.from_,)
     return ()
 
@@ -87,11 +83,6 @@ def _touched(action: Action) -> Iterable[str]:
 def _is_news(marks: CopyMarks, copy: Copy) -> bool:
     """True for marks of a later decision than the last one that is known to have changed the copy."""
     return marks.decided_at is not None and (copy.decided_at is None or copy.decided_at < marks.decided_at)
-
-
-def _is_leaving(state: WorkloadState, name: str) -> bool:
-    move = state.moves.get(name)
-    return move is not None and move.evicted_at is not None
 
 
 def _lost(rule: WorkloadFailover, state: WorkloadState) -> LostMoves | None:

@@ -90,3 +90,10 @@ def stays_after_all(view: Inputs, name: str) -> PlannedAction:
     return PlannedAction(
         CancelEviction, view.fields(name), why.because, detail, concurrency_key=f"evict/{name}", safe=True
     )
+
+
+def unmarked(view: Inputs, name: str) -> PlannedAction:
+    """A copy is marked by an eviction whose outcome never came, and which is not wanted any more."""
+    detail = f"{name}: it is marked, and does not leave: the outcome of its eviction never came"
+    because, key = Because.RECOVERED, f"evict/{name}"
+    return PlannedAction(CancelEviction, view.fields(name), because, detail, concurrency_key=key, safe=True)

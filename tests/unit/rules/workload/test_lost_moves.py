@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from bus.messages import CancelEviction, CopyRecord, Evict, Fact, Outcome, Place, Purge
+from bus.messages import Action, CancelEviction, CopyRecord, Evict, Fact, Outcome, Place, Purge
 from rules.engine.groups import GroupStore
 from rules.engine.routing import Routing
 from rules.rehearsal.simulation import Simulator, at
@@ -130,6 +130,8 @@ class Lost:
         self.store = GroupStore(Routing.of(rule_set(rule())))
         self.player = Simulator(self.store, outcomes=False)
         self.did: list[tuple[float, str, str]] = []
+        self.silent: tuple[type[Action], ...] = (Evict,)
+        """Actions without an outcome."""
         self.evicted: Evict | None = None
 
     def hear(self, now: float, *facts: Fact) -> None:
@@ -140,7 +142,7 @@ class Lost:
                 continue
             self.did.append((emitted.at, type(action).__name__, getattr(action, "from_", SECOND)))
             self.evicted = action if isinstance(action, Evict) else self.evicted
-            if not isinstance(action, Evict):
+            if not isinstance(action, self.silent):
                 done = Outcome(action=action.id, rule="nginx", object=OBJECT, status="Done", observed_at=at(now))
                 self.hear(now, done)
 
@@ -172,6 +174,27 @@ def test_an_eviction_that_was_called_off_and_carried_out_all_the_same_is_taken_b
     lost.hear(99.5, never)
     lost.hear(101, fact(copy(FIRST, "Healthy", at=101)))
     assert [one for one in lost.did[2:] if one[1] != "Evict" or one[2] == FIRST] == [(100.0, "CancelEviction", FIRST)]
+    unmarked = CopyRecord(created_at=at(-9000), rule="nginx", decided_at=at(100))
+    lost.hear(102, fact(held_copy(FIRST, 1, at=102, record=unmarked)), fact(copy(FIRST, "Healthy", at=102)))
+    assert [one for one in lost.did if one[1] == "CancelEviction"] == [(100.0, "CancelEviction", FIRST)]
+
+
+def test_a_mark_that_no_rule_wants_is_taken_off_a_good_copy_and_nothing_is_removed_for_it(lost: Lost) -> None:
+    """Both copies are wanted by now: a removal would leave one too few."""
+    assert lost.evicted is not None
+    lost.silent = (Evict, CancelEviction)
+    never = Outcome(
+        action=lost.evicted.id, rule="nginx", object=OBJECT, status="Refused", reason="CalledOff", observed_at=at(64)
+    )  # fmt: skip
+    marked = CopyRecord(rule="nginx", decided_at=lost.evicted.decided_at, leaves="TolerationElapsed", stays=(SECOND,))
+    lost.hear(64, fact(copy(FIRST, "Healthy", at=63.5)), fact(copy(SECOND, "Healthy", at=64)))
+    lost.hear(93.6, never, fact(held_copy(FIRST, 1, at=93.6, record=marked)))
+    lost.hear(94, fact(copy(FIRST, "Healthy", at=94)), fact(copy(SECOND, "Healthy", at=94)))
+    lost.hear(95, fact(copy(FIRST, "Healthy", at=95)), fact(copy(SECOND, "Healthy", at=95)))
+    assert (FIRST, "Purge") not in {(name, kind) for _, kind, name in lost.did}
+    [group] = [one for one in lost.store.groups.values() if one.object == OBJECT]
+    asked = [(one.action, one.wanted) for one in group.outbox]
+    assert [(act.from_, wanted) for act, wanted in asked if isinstance(act, CancelEviction)] == [(FIRST, True)]
 
 
 @pytest.mark.parametrize("status", ["Healthy", "Unhealthy"])
