@@ -152,17 +152,17 @@ def breaches(
     return history, check(Run((), END, troubles, wipes, workloads=(history,))).breaches
 
 
-FAULTS: dict[str, tuple[Span | None, bool]] = {
+OUTAGES: dict[str, tuple[Span | None, bool]] = {
     "no fault": (None, False), "nothing is observed": (STRIKE, False), "the store is wiped": (STRIKE, True),
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("outage", OUTAGES)
 @pytest.mark.parametrize("seed", range(SEEDS))
-def test_what_the_rules_decide_is_right(seed: int, fault: str) -> None:
+def test_what_the_rules_decide_is_right(seed: int, outage: str) -> None:
     plans = workload_patterns.plans("decisions", seed, STRIKE, len(NAMES))
     assert {plan.pattern.partition(",")[0] for plan in plans} == {*NAMES}
-    blackout, wiped = FAULTS[fault]
+    blackout, wiped = OUTAGES[outage]
     wrong = [(plan.pattern, *breaches(plan, blackout, wiped=wiped)) for plan in plans]
     assert [one for one in wrong if one[2]] == []
 

@@ -138,7 +138,7 @@ def acknowledged_first(patch: pytest.MonkeyPatch) -> None:
 def no_intent_check(patch: pytest.MonkeyPatch) -> None:
     """The executor writes whatever it is given, and looks at no intent."""
 
-    async def write(self: Any, action: Any, *_: Any) -> Outcome:
+    async def write(self: Any, action: Any, *_: Any, **_more: Any) -> Outcome:
         outcome: Outcome = await self._write(action, ExecutionContext())
         return outcome
 
