@@ -66,7 +66,7 @@ def unwanted_marks(rule: WorkloadFailover, group: WorkloadGroup) -> Iterator[str
     in_flight = {name for entry in group.outbox for name in _touched(entry.action)}
     for name in state.marks.keys() & state.copies.keys() - in_flight - state.moves.keys():
         marks = state.marks[name]
-        if marks.leaves and marks.rule == rule.name and _is_news(marks, state.copies[name]):
+        if _is_marked(marks) and marks.rule == rule.name and _is_news(marks, state.copies[name]):
             yield name
 
 
@@ -80,6 +80,12 @@ def _touched(action: Action) -> Iterable[str]:
     return ()
 
 
+def _is_marked(marks: CopyMarks) -> bool:
+    """True if it was marked itself. One that is younger than its mark was made from the manifest of a marked one."""
+    copied = marks.created_at is not None and marks.decided_at is not None and marks.created_at > marks.decided_at
+    return bool(marks.leaves) and not copied
+
+
 def _is_news(marks: CopyMarks, copy: Copy) -> bool:
     """True for marks of a later decision than the last one that is known to have changed the copy."""
     return marks.decided_at is not None and (copy.decided_at is None or copy.decided_at < marks.decided_at)
@@ -88,7 +94,8 @@ def _is_news(marks: CopyMarks, copy: Copy) -> bool:
 def _lost(rule: WorkloadFailover, state: WorkloadState) -> LostMoves | None:
     here = state.copies.keys()
     ours = {name: one for name, one in sorted(state.marks.items()) if name in here and one.rule == rule.name}
-    leaving = {name: one for name, one in ours.items() if one.leaves and here >= {*one.stays}}
+    # A mark of an earlier release does not say what was to stay: nothing may be removed for it.
+    leaving = {name: one for name, one in ours.items() if _is_marked(one) and one.stays and here >= {*one.stays}}
     stay = here - leaving.keys()
     replaced = {
         old: name for name, one in ours.items() if name in stay for old in one.placed_for

@@ -100,7 +100,12 @@ NOTHING_FOUND = {
     "it is marked by another rule": [told(FIRST, by="other", **LEAVES), told(SECOND)],
     "it was made by another rule": [PLACED[0], told(SECOND, by="other", placed_for=(FIRST,))],
     "what was to stay beside it is not there": [told(FIRST, **{**LEAVES, "stays": ("m3",)}), told(SECOND)],
-    "no other copy is there": [told(FIRST, **{**LEAVES, "stays": ()})],
+    "no other copy is there": [told(FIRST, **LEAVES)],
+    "an earlier release has marked it, and did not say what stays": [
+        told(FIRST, **{**LEAVES, "stays": ()}),
+        told(SECOND),
+    ],
+    "it was made from the manifest of a marked one": [told(FIRST, **LEAVES, decided_at=at(-9500)), told(SECOND)],
     "both leave": [MOVED[0], BACK[1]],
 }
 
