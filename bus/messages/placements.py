@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AwareDatetime, Field, StringConstraints
 
-from bus.messages.base import ActionMessage, Message, MessagePart, Name, Statement
+from bus.messages.base import ActionMessage, Health, Message, MessagePart, Name, Statement
 
 Effect = Literal["NoSchedule", "PreferNoSchedule", "NoExecute"]
 PurgeMode = Literal["Directly", "Gracefully", "Never"]
@@ -48,6 +48,16 @@ class Cluster(Message):
         return f"cluster/{self.name}"
 
 
+class TaintLook(MessagePart):
+    """Proof by a signal of a ClusterTaint rule that its taints are to be on."""
+
+    signal: Name
+    source: Annotated[str, StringConstraints(max_length=253)] = ""
+    """Source that can be asked to look again; empty: none can."""
+    until: AwareDatetime | None = None
+    """Time up to which the rule keeps its taints on by what this signal has shown; None: until another word comes."""
+
+
 class ClusterTaints(Statement):
     """Inventory: all taints that one ClusterTaint rule has put on one cluster; none: it has taken them off."""
 
@@ -55,6 +65,11 @@ class ClusterTaints(Statement):
 
     taints: tuple[Taint, ...]
     observed_at: AwareDatetime
+    health: Health | None = None
+    """Unhealthy: the rule keeps them on; Unknown: nothing shows whether it has to; Healthy: it wants none, and takes
+    off those that are on; None: they count as long as they are on."""
+    looks: tuple[TaintLook, ...] = ()
+    """Looks that the rule uses while they are to be on."""
 
     @property
     def about(self) -> str:

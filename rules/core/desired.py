@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
 from pydantic import BaseModel
 
 from bus.messages import ActionMessage
+from rules.core.member import Member
 from rules.core.reasons import Because, Held
 
 TEXT_MAX = 4096
@@ -55,6 +56,8 @@ class Evidence:
     """Only these signals count; None: those that the rule uses."""
     unknown: bool = False
     """Unknown is bad too, whatever the rule takes it for."""
+    member: Member | None = field(default=None, compare=False)
+    """The target as another rule knows it, whose word counts; None: as the group knows it."""
 
 
 @dataclass(frozen=True, slots=True)

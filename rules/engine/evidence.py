@@ -220,7 +220,8 @@ def _is_met(need: Evidence, member: Member, rule: Rule, due: datetime, since: da
 
 
 def _proofs(need: Evidence, member: Member, rule: Rule) -> list[datetime]:
-    return proofs(member, rule, healthy=need.healthy, unknown=need.unknown)
+    names = None if need.member is None else need.names
+    return proofs(member, rule, names, healthy=need.healthy, unknown=need.unknown)
 
 
 def _looks(
@@ -258,5 +259,7 @@ def _proven_at(rule: Rule, act: PlannedAction, group: Group, shared_group: Group
 
 
 def _member(need: Evidence, group: Group, shared_group: Group | None) -> Member | None:
+    if need.member is not None:
+        return need.member
     member = group.members.get(need.target)
     return shared_group.members.get(need.target) if member is None and shared_group is not None else member

@@ -163,10 +163,12 @@ def silence_proven(member: Member, rule: Rule, moment: datetime, reader: Reader)
     return None if since is None else max(moment, reader.asked_until(since, SILENT_SECONDS))
 
 
-def proofs(member: Member, rule: Rule, *, healthy: bool, unknown: bool = False) -> list[datetime]:
+def proofs(
+    member: Member, rule: Rule, names: Sequence[str] | None = None, *, healthy: bool, unknown: bool = False
+) -> list[datetime]:  # fmt: skip
     """End times of the looks by which signals prove that the member is healthy or bad, without the signals that prove
     it until they are stale."""
-    saying = _saying(member, rule, None, healthy=healthy, unknown=unknown)
+    saying = _saying(member, rule, names, healthy=healthy, unknown=unknown)
     return [one.seen_until for one in saying if one.seen_until is not None]
 
 

@@ -28,9 +28,9 @@ def evidence(decision: Decision) -> tuple[TargetEvidence, ...]:
     known = {**shared_group, **members}
     before = {**shared_group, **seen.before.members}
     found = [
-        _needed(need, known[need.target], before.get(need.target))
+        _needed(need, member, before.get(need.target) if need.member is None else None)
         for need in dict.fromkeys(decision.needs)
-        if need.target in known
+        if (member := need.member or known.get(need.target)) is not None
     ]
     wanted = {
         target: member

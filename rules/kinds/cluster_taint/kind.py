@@ -30,6 +30,7 @@ from rules.core.values import replace
 from rules.kinds.cluster_taint import checks
 from rules.kinds.cluster_taint.model import ClusterTaint
 from rules.kinds.cluster_taint.state import TaintGroup, TaintState
+from rules.kinds.cluster_taint.taint_looks import counting, evidence
 from rules.kinds.cluster_taint.taint_premises import premises
 from rules.rulefile.feeds import FeedNeed, KarmadaPlane, karmada_inventory
 from rules.rulefile.file_kind import FileKind, as_written, needed, tolerated
@@ -157,15 +158,20 @@ def reset(rule: ClusterTaint, group: TaintGroup) -> TaintGroup:
 def says(
     rule: ClusterTaint, before: TaintGroup, after: TaintGroup, facts: Sequence[Fact], now: datetime
 ) -> tuple[Fact, ...]:
-    """Tell the rules that place workloads: when it changes, and again with each observation, as words can be lost."""
+    """Tell the rules that place workloads: when it changes, and again with each observation, as words can be lost, and
+    as what the taints rest on is proven until later."""
     taints = after.state.taints
-    earlier = before.state.taints
     if taints is None or rule.mode in _SILENT:
         return ()
-    if taints == earlier and not any(isinstance(fact, Observation) for fact in facts):
+    health, looks = evidence(rule, after, now)
+    same = taints == before.state.taints and health is evidence(rule, before, now)[0]
+    if same and not any(isinstance(fact, Observation) for fact in facts):
         return ()
+    if not before.members:  # said again by a new owner: what it says next, by what comes then, is not older
+        now = max((one.observed_at for one in counting(rule, after).values()), default=now)
     cluster = after.object.partition("/")[2]
-    return (ClusterTaints(cluster=cluster, rule=rule.name, taints=taints, observed_at=now),)
+    said = ClusterTaints(cluster=cluster, rule=rule.name, taints=taints, observed_at=now)
+    return (said.model_copy(update={"health": health, "looks": looks}) if taints else said,)
 
 
 def written(_rule: ClusterTaint, action: Action) -> str:

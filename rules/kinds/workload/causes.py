@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache, partial
 
 from pydantic import ValidationError
 
-from bus.messages import Evict, Health, Mode, Place
+from bus.messages import Evict, Health, Mode, Place, Taint
 from rules.core.group import updated
 from rules.core.member import Member
 from rules.core.reasons import Because
-from rules.core.timers import NO_TIME, advanced, runs
+from rules.core.timers import NO_TIME, advanced, first_of, runs
 from rules.core.values import replace
-from rules.kinds.workload import checks, copy_backoff, lost_moves, replica_surplus, surplus
+from rules.kinds.workload import checks, copy_backoff, lost_moves, replica_surplus, rule_taints, surplus
 from rules.kinds.workload.constraints import constraint_limits
 from rules.kinds.workload.eviction import behaviour_of, fails_at
 from rules.kinds.workload.inventory import clusters_of
@@ -42,6 +43,8 @@ class EvictionDue:
     cause: Cause
     because: Because
     detail: str
+    word: Member | None = None
+    """The cluster as a rule knows it for whose taint it is left, and whose word it needs; None: it needs none."""
 
 
 def policy_of(rule: WorkloadFailover, state: WorkloadState) -> Policy | str | None:
@@ -125,17 +128,21 @@ def _by_cluster(window: WindowOf, policy: Policy, cluster: ClusterState, now: da
         return None
     standing = [taint for taint in cluster.acute if taint.time_added is None or taint.time_added <= now]
     coming = [taint.time_added for taint in cluster.acute if taint.time_added is not None and taint.time_added > now]
-    at = leaves_at(standing, with_defaults(policy.placement.cluster_tolerations), window)
-    at = min([*coming, *([at] if at is not None else [])], default=None)
+
+    def end_for(taints: Iterable[Taint]) -> datetime | None:
+        return leaves_at(taints, with_defaults(policy.placement.cluster_tolerations), window)
+
+    at = first_of(*coming, end_for(standing))
     if at is None:
         return None
     own = {key for key, clock in cluster.clocks.items() if runs(clock)}
     names = ", ".join(taint.key for taint in standing) or min(own)
     # By whose taint the time is over: the cluster's own health, or what another writer has put there.
     others = [taint for taint in cluster.acute if taint.key not in own]
-    by_others = leaves_at(others, with_defaults(policy.placement.cluster_tolerations), window)
-    because = Because.CLUSTER_TAINTED if not own or by_others == at else Because.CLUSTER_UNHEALTHY
-    return EvictionDue(at, "Cluster", because, f"{'deleted' if cluster.gone else cluster.status or 'tainted'}: {names}")
+    because = Because.CLUSTER_TAINTED if not own or end_for(others) == at else Because.CLUSTER_UNHEALTHY
+    word = rule_taints.word_for(cluster, others, end_for, now) if because is Because.CLUSTER_TAINTED else None
+    detail = f"{'deleted' if cluster.gone else cluster.status or 'tainted'}: {names}"
+    return EvictionDue(at, "Cluster", because, detail, word)
 
 
 def _by_application(window: WindowOf, policy: Policy, copy: Copy) -> EvictionDue | None:

@@ -19,6 +19,7 @@ from rules.core.timers import NO_TIME, Stopwatch, advanced, runs
 from rules.core.values import replace, without
 from rules.kinds.workload import cluster_backoff as workload_backoff
 from rules.kinds.workload import outage as workload_outage
+from rules.kinds.workload import rule_taints
 from rules.kinds.workload.model import WorkloadFailover
 from rules.kinds.workload.state import ClusterState, WorkloadGroup
 from rules.kinds.workload.tolerations import NOT_READY, UNREACHABLE, added, system_taint
@@ -71,7 +72,10 @@ def _tainted(known: ClusterState | None, fact: ClusterTaints, now: datetime) -> 
         return state
     stamped = added((), fact.taints, at)
     by_rule = {**state.by_rule, fact.rule: stamped} if stamped else without(state.by_rule, fact.rule)
-    return replace(state, by_rule=dict(sorted(by_rule.items())), said_at={**state.said_at, fact.rule: at})
+    seen = rule_taints.as_seen(fact)
+    seen_by_rule = without(state.seen_by_rule, fact.rule) if seen is None else {**state.seen_by_rule, fact.rule: seen}
+    said_at = {**state.said_at, fact.rule: at}
+    return replace(state, by_rule=dict(sorted(by_rule.items())), said_at=said_at, seen_by_rule=seen_by_rule)
 
 
 def forget(rule: WorkloadFailover, group: WorkloadGroup, acts: Callable[[str, str], bool]) -> WorkloadGroup:
@@ -80,7 +84,9 @@ def forget(rule: WorkloadFailover, group: WorkloadGroup, acts: Callable[[str, st
         by_rule = {taints_of: taints for taints_of, taints in state.by_rule.items() if acts(taints_of, name)}
         if len(by_rule) < len(state.by_rule):
             said_at = {said_of: at for said_of, at in state.said_at.items() if said_of in by_rule}
-            group = _with(rule, group, name, replace(state, by_rule=by_rule, said_at=said_at))
+            seen = {seen_of: one for seen_of, one in state.seen_by_rule.items() if seen_of in by_rule}
+            state = replace(state, by_rule=by_rule, said_at=said_at, seen_by_rule=seen)
+            group = _with(rule, group, name, state)
     return group
 
 
@@ -166,8 +172,8 @@ def _with(rule: WorkloadFailover, group: WorkloadGroup, name: str, state: Cluste
     if state.gone and state.observed_at is not None:
         # It has no signal any more, and nothing looks after the copies there.
         own.append(Taint(key=UNREACHABLE, effect="NoExecute", time_added=state.observed_at + later))
-    others = (*state.taints, *(taint for taints in state.by_rule.values() for taint in taints))
-    state = updated(state, acute=(*own, *(taint for taint in others if taint.effect == "NoExecute")))
+    others = (taint for taint in rule_taints.lasting(state) if taint.effect == "NoExecute")
+    state = updated(state, acute=(*own, *others))
     if clusters_of(group).get(name) == state:
         return group
     clusters = dict(sorted({**clusters_of(group), name: state}.items()))
@@ -209,4 +215,5 @@ def _depends_on(group: WorkloadGroup, changed: AbstractSet[str]) -> bool:
 
 
 def _vital(state: ClusterState) -> tuple[object, ...]:
-    return state.listed, state.gone, state.status, state.taints, state.by_rule, state.clocks, state.waits_until
+    taints = state.taints, state.by_rule, state.acute
+    return state.listed, state.gone, state.status, taints, state.clocks, state.waits_until

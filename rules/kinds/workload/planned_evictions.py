@@ -35,9 +35,12 @@ def _manner(view: Inputs, move: Relocation) -> dict[str, Any]:
 
 
 def left_evidence(view: Inputs, names: Iterable[str]) -> Iterator[Evidence]:
-    """Evidence for clusters that are left: bad now, unless they are left for their taints."""
+    """Evidence for clusters that are left: bad now, unless they are left for taints that no rule of ours wants."""
     for name in names:
         due = view.dues.get(name)
+        if due is not None and due.word is not None:
+            whole, seen = f"cluster/{encode_segment(name)}", due.word
+            yield Evidence(whole, healthy=False, since=due.at, names=tuple(seen.signals), member=seen)
         if due is not None and due.because in (Because.CLUSTER_UNHEALTHY, Because.WORKLOAD_UNHEALTHY):
             target = encode_segment(name)
             whole = f"cluster/{target}" if due.cause == "Cluster" else f"workload/{target}/{view.group.object}"

@@ -9,6 +9,7 @@ from typing import Literal, TypeAlias
 
 from bus.messages import Health, Taint
 from rules.core.group import Group
+from rules.core.member import Member
 from rules.core.timers import Stopwatch
 from rules.core.values import replace
 
@@ -37,6 +38,8 @@ class ClusterState:
     """Those of ClusterTaint rules."""
     said_at: Mapping[str, datetime] = field(default_factory=dict)
     """Time of the newest report of each of these rules."""
+    seen_by_rule: Mapping[str, Member] = field(default_factory=dict)
+    """The cluster as each of these rules knows it, where the rule says so: what its taints rest on."""
     status: Health | None = None
     """None: never observed."""
     known: bool = False
@@ -194,7 +197,9 @@ UNLISTED = WorkloadState()
 
 def without_dates(state: WorkloadState) -> WorkloadState:
     """Give the state without the dates at which the workload, its copies and the clusters were last listed."""
-    clusters = {name: replace(one, observed_at=None, said_at={}) for name, one in state.clusters.items()}
+    clusters = {
+        name: replace(one, observed_at=None, said_at={}, seen_by_rule={}) for name, one in state.clusters.items()
+    }
     return replace(state, clusters=clusters, listed_at=None, copy_seen={})
 
 

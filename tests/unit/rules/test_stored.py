@@ -45,6 +45,7 @@ SINCE_0_1_0 = {
     "too_many_since",
     "unconfirmed",
     "decided_at",
+    "seen_by_rule",
 }
 """Fields that no release has stored yet: they are in the golden groups of the next one."""
 
