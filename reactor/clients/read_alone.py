@@ -29,7 +29,7 @@ async def _is_there(api: KubeApi, path: str, label_selector: str | None, key: Ob
     try:
         async with asyncio.timeout(ANSWER_SECONDS):
             if label_selector is None:
-                await api.get(_object_path(path, key))
+                await api.get(object_path(path, key))
                 return True
             name = f"metadata.name={key.name}"
             return key in map(key_of, await api.list(path, label_selector=label_selector, field_selector=name))
@@ -38,7 +38,7 @@ async def _is_there(api: KubeApi, path: str, label_selector: str | None, key: Ob
         return False
 
 
-def _object_path(path: str, key: ObjectKey) -> str:
+def object_path(path: str, key: ObjectKey) -> str:
     """Give the path of one object of a collection of all namespaces, or of its own."""
     base, _, plural = path.rpartition("/")
     inside = f"/namespaces/{key.namespace}" if key.namespace and "/namespaces/" not in path else ""

@@ -123,6 +123,11 @@ class Reflector:
         """Set for good after the first whole list has been told."""
 
     @property
+    def path(self) -> str:
+        """Path of the collection."""
+        return self._path
+
+    @property
     def objects(self) -> Mapping[ObjectKey, JsonObject]:
         """Objects that exist now, projected, by namespace and name."""
         return self._copy.objects

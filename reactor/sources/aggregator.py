@@ -17,7 +17,7 @@ from bus.messages import Health
 from reactor.clients.changes import ReadInterval, digest
 from reactor.runtime.clock import Clock
 from reactor.sources.publisher import HealthPublisher
-from reactor.sources.refresh import LookAgain, Requests
+from reactor.sources.refresh import LookAgain, Requests, Unlisted, ignore_unlisted
 from reactor.sources.republisher import gather
 from reactor.sources.standing_fact import LONG_AGO
 
@@ -144,12 +144,12 @@ class TargetAggregator(Generic[Key]):
         await gather(sayings)
         await self._publisher.answer(self._proven_until)
 
-    async def keep(self, look_again: LookAgain, requests: Requests) -> None:
+    async def keep(self, look_again: LookAgain, requests: Requests, absent: Unlisted = ignore_unlisted) -> None:
         """Repeat the current state, without end, and tell what could not be told, once all objects of a target are
-        seen."""
+        seen. `absent` gets the targets that are asked for and that no object makes."""
         async with asyncio.TaskGroup() as group:
             keeping = self._publisher.keep(
-                self._seen_until, look_again, requests, self._in_doubt, proven=self._proven_until
+                self._seen_until, look_again, requests, self._in_doubt, proven=self._proven_until, absent=absent
             )
             group.create_task(keeping)
             group.create_task(self._catch_up())

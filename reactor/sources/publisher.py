@@ -13,7 +13,7 @@ from bus.messages import Health, Observation, Target
 from reactor.clients.changes import ReadInterval
 from reactor.runtime import telemetry, tracing
 from reactor.runtime.clock import Clock
-from reactor.sources.refresh import LookAgain, Requests, answer_requests
+from reactor.sources.refresh import LookAgain, Requests, Unlisted, answer_requests, ignore_unlisted
 from reactor.sources.republisher import Doubted, OnFactsLost, Republisher, SeenEach, never_doubted, no_facts_lost
 from reactor.sources.target_limit import Refusals
 from rules.rulefile.sources import Source
@@ -162,17 +162,17 @@ class HealthPublisher:
 
     async def keep(
         self, seen: SeenEach, look_again: LookAgain, requests: Requests, doubted: Doubted = never_doubted,
-        *, proven: SeenEach | None = None,
+        *, proven: SeenEach | None = None, absent: Unlisted = ignore_unlisted,
     ) -> None:  # fmt: skip
         """Repeat the current state, without end, and answer requests. What cannot be seen is not repeated; the answer
-        to a question about what is doubted says so. `proven`: until when it can be proven; default: as `seen`."""
+        to a question about what is doubted says so. `proven`: until when it can be proven; default: as `seen`. `absent`
+        gets what is asked for and not known."""
         async with asyncio.TaskGroup() as group:
             group.create_task(self._standing.keep_each(seen, proven))
-            group.create_task(
-                answer_requests(
-                    self._source.name, self._standing, proven or seen, look_again, requests, self._clock, doubted
-                )
+            answering = answer_requests(
+                self._source.name, self._standing, proven or seen, look_again, requests, self._clock, doubted, absent
             )
+            group.create_task(answering)
 
     def target(self, labels: Mapping[str, str]) -> str | None:
         """Fill the source's template; None where that gives no target: counted, and logged once per label set."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Collection, Coroutine
 from datetime import datetime, timedelta
 from typing import Any, TypeAlias
 
@@ -33,12 +33,18 @@ log = logging.getLogger(__name__)
 RefreshHandler: TypeAlias = Callable[[RefreshRequest], Coroutine[Any, Any, None]]
 Requests: TypeAlias = Callable[[str, RefreshHandler], Awaitable[None]]
 """Hands all requests to the source of this name to the handler, until it is cancelled."""
+Unlisted: TypeAlias = Callable[[Collection[str]], None]
+"""Takes the targets of a request of which the source says nothing."""
 LookAgain: TypeAlias = Callable[[datetime], None]
 """Requests a look that begins at this moment or later; several requests are answered by one look."""
 
 
 async def no_requests(source: str, handle: RefreshHandler) -> None:
     """Ignore the subscription: without a bus there are no requests."""
+
+
+def ignore_unlisted(_: Collection[str]) -> None:
+    """Say nothing: a source that does not know a target may not be the one that is meant."""
 
 
 class RefreshRequests:
@@ -104,6 +110,7 @@ async def answer_requests(
     requests: Requests,
     clock: Clock,
     doubted: Doubted = never_doubted,
+    absent: Unlisted = ignore_unlisted,
 ) -> None:
     """Answer with the current state, until cancelled."""
 
@@ -112,6 +119,8 @@ async def answer_requests(
         not_before = min(request.not_before, now + timedelta(seconds=AHEAD_SECONDS_MAX))
         if not_before > now:
             await clock.sleep((not_before - now).total_seconds())
+        if unknown := [target for target in request.targets if standing.get(target) is None]:
+            absent(unknown)
         if await standing.ask(request.targets, not_before, seen, doubted):
             look_again(not_before)
 

@@ -115,3 +115,5 @@ class DesiredState:
     """Actions to carry out now."""
     withheld: bool = False
     """The present, or a guard, lets through less than this."""
+    unseen: tuple[Evidence, ...] = ()
+    """Evidence without which nothing can be decided: its sources are asked for it."""

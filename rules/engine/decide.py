@@ -22,7 +22,7 @@ from rules.core.timers import first_of
 from rules.core.values import replace
 from rules.engine.deadlines import Outlook, of_members, outlook
 from rules.engine.debounce import debounce, touched
-from rules.engine.evidence import Lack, ended, outdated, present, requeue_at, silent
+from rules.engine.evidence import Lack, ended, outdated, present, requeue_at, silent, unseen
 from rules.engine.guard import guard
 from rules.engine.known_kinds import kind_of
 from rules.engine.news import is_news
@@ -108,6 +108,7 @@ def decide(
     group, desired, actions, emits, missing, needs = _asked(rule, group, shared_group, now, file_guards, reader)
     if lacks and desired.held is None:
         desired = updated(desired, held=silent(lacks, now))
+    missing = (*missing, *unseen(rule, group, shared_group, desired, now, reader)) if desired.unseen else missing
     if lacks or missing:
         lacks = tuple(sorted({*lacks, *missing}))
         desired = updated(desired, requeue_at=first_of(desired.requeue_at, requeue_at(lacks, now)))

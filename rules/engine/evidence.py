@@ -105,6 +105,14 @@ def outdated(
     )
 
 
+def unseen(
+    rule: Rule, group: Group, shared_group: Group | None, desired: DesiredState, now: datetime, reader: Reader
+) -> Iterator[Lack]:
+    """The looks that are missing before anything can be decided."""
+    for need in desired.unseen:
+        yield from _missing(rule, need, group, shared_group, need.since, _LookRequest(now, reader, need.since))
+
+
 @dataclass(frozen=True, slots=True)
 class Confirmation:
     """Answer to an executor's question whether an action is still wanted."""

@@ -12,9 +12,9 @@
 One watch for each kind: one that is lost, or whose kind is not served, silences no other. Nothing is said before the
 whole list has been read and nothing is repeated while the watch is lost: its targets are Unknown after `staleSeconds`.
 The health of an object that is deleted is Unknown, said once: whether that is a failure is for rules to know, which
-get the copy that is gone. Several objects of one target, of whatever kinds: the worst speaks, and while the watch
-of one of them is lost nothing better than Unhealthy is said. A target that no object makes any more, as a label has
-changed, is Unknown, said once.
+get the copy that is gone. So is a copy that is asked for, and of which the server says that there is none. Several
+objects of one target, of whatever kinds: the worst speaks, and while the watch of one of them is lost nothing better
+than Unhealthy is said. A target that no object makes any more, as a label has changed, is Unknown, said once.
 """
 
 from __future__ import annotations
@@ -42,6 +42,7 @@ from reactor.clients.reflector import Reflector
 from reactor.clients.watching import WatchApi
 from reactor.runtime.errors import SettingsError
 from reactor.sources.aggregator import TargetAggregator
+from reactor.sources.kubernetes.absent_copies import AbsentCopies
 from reactor.sources.kubernetes.endpoints_watch import collection
 from reactor.sources.kubernetes.retrying import retry_forever
 from reactor.sources.kubernetes.scripts import Script
@@ -63,7 +64,9 @@ async def run(source: WorkloadWatch, world: SourceContext) -> None:
         api = await world.clusters.get(source.cluster)
         opinions = Opinions(source, world)
         async with asyncio.TaskGroup() as group:
-            group.create_task(opinions.aggregator.keep(opinions.look_again, world.requests))
+            absent = AbsentCopies(source, api, opinions.watches, opinions.say_gone)
+            group.create_task(opinions.aggregator.keep(opinions.look_again, world.requests, absent.ask))
+            group.create_task(absent.run())
             for kind in source.kinds:
                 group.create_task(_watch(source, world, api, kind, script, opinions))
 
@@ -106,12 +109,22 @@ class Opinions:
     def __init__(self, source: WorkloadWatch, world: SourceContext) -> None:
         self.publisher = HealthPublisher(source, world.tell, world.clock, world.on_facts_lost)
         self.watches: dict[ServedKind, Reflector] = {}
+        self.watchers: dict[ServedKind, WorkloadWatcher] = {}
         self.aggregator: TargetAggregator[tuple[ServedKind, ObjectKey]] = TargetAggregator(
             self.publisher,
             world.clock,
             lambda one: self.watches[one[0]].seen_of(one[1]),
             lambda one: self.watches[one[0]].proven_of(one[1]),
             doubted=lambda one: one[1] in self.watches[one[0]].doubted,
+        )
+
+    async def say_gone(self, kind: ServedKind, key: ObjectKey, target: str) -> None:
+        """Tell of an object that was removed while nothing watched it."""
+        await gather(
+            [
+                self.watchers[kind].say_gone(key),
+                self.publisher.say_once(target, Health.UNKNOWN, detail=f"the {kind.kind} is gone", gone=True),
+            ]
         )
 
     def look_again(self, not_before: datetime) -> None:
@@ -148,7 +161,7 @@ class WorkloadWatcher:
             label_selector=source.selector,
             project=self._project,
         )  # fmt: skip
-        opinions.watches[kind] = self.objects
+        opinions.watches[kind], opinions.watchers[kind] = self.objects, self
 
     async def run(self) -> None:
         """Watch until cancelled."""
@@ -181,6 +194,15 @@ class WorkloadWatcher:
         before = self.copies.get(copy.object)
         changed = before is None or copy.model_copy(update={"observed_at": before.observed_at}) != before
         await self.copies.say(copy.object, copy, changed=changed)
+
+    async def say_gone(self, key: ObjectKey) -> None:
+        """Tell that there is no copy of this name, once."""
+        kind = self._kind
+        copy = WorkloadCopy(
+            namespace=key.namespace, kind=kind.kind, name=key.name, api_version=kind.api_version,
+            cluster=self._source.cluster, exists=False, observed_at=self._clock.now(),
+        )  # fmt: skip
+        await self.copies.say_once(copy.object, copy)
 
     def _judged(self, key: ObjectKey, found: JsonObject, *, unbroken: bool) -> None:
         verdict: HealthVerdict = found["verdict"]

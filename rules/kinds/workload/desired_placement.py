@@ -5,10 +5,11 @@ Never evict with nowhere to go, never purge the last healthy copy, never act on 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import datetime, timedelta
 
-from bus.messages import Health, Place
-from rules.core.desired import DesiredState, PlannedAction
+from bus.messages import Health, Mode, Place
+from rules.core.desired import DesiredState, Evidence, PlannedAction
 from rules.core.reasons import Held
 from rules.kinds.workload.causes import next_due, policy_of
 from rules.kinds.workload.eviction import next_purge
@@ -22,6 +23,7 @@ from rules.kinds.workload.relocation import relocation
 from rules.kinds.workload.shrinking import shrinking
 from rules.kinds.workload.state import UNHEARD, UNLISTED, WorkloadGroup, WorkloadState
 from rules.kinds.workload.waiting import turns, unsure
+from rules.rulefile.targets import encode_segment
 
 SAID_FOR = timedelta(hours=1)
 """Time for which the group of a workload that is gone shows its hold: its placement, which people may have to clean up,
@@ -96,7 +98,21 @@ def _desired(view: Inputs) -> DesiredState:
     looks += [at for at in turns(view) if at > view.now]
     if (purge_at := next_purge(view.rule.window, view.state.moves.values(), view.now)) is not None:
         looks.append(purge_at)
-    return DesiredState(acts=tuple(acts), held=holds[0] if holds else None, requeue_at=min(looks, default=None))
+    held = holds[0] if holds else None
+    return DesiredState(
+        acts=tuple(acts), held=held, requeue_at=min(looks, default=None), unseen=tuple(_unseen(view))
+    )  # fmt: skip
+
+
+def _unseen(view: Inputs) -> Iterator[Evidence]:
+    """Copies of which nothing was said since they were placed, though something was before: where that has not changed,
+    the source says it again only with its next refresh."""
+    if view.rule.mode is Mode.DRY_RUN:
+        return  # a rehearsed copy is nowhere
+    for name, copy in view.state.copies.items():
+        target = f"workload/{encode_segment(name)}/{view.group.object}"
+        if copy.placed_at is not None and target in view.group.members and view.health(name) is None:
+            yield Evidence(target, healthy=True, since=copy.placed_at)
 
 
 def _is_good(view: Inputs, name: str) -> bool:

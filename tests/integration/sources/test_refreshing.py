@@ -11,13 +11,13 @@ from typing import Any, cast
 
 import pytest
 
-from bus.messages import Health, Observation, RefreshRequest
+from bus.messages import Fact, Health, Observation, RefreshRequest, WorkloadCopy
 from bus.subjects import refresh
 from bus.testing.memory import MemoryBus
 from reactor.clients.clusters import Clusters
 from reactor.clients.instant_queries import Sample
 from reactor.clients.list_page import ListPage
-from reactor.demo.kube import EmulatedCluster, FailWatch, Fault, JsonObject, Reset
+from reactor.demo.kube import EmulatedCluster, FailWatch, Fault, JsonObject, Reset, StatusFault
 from reactor.sources.kubernetes import endpoints_watch, lease_watch, node_watch, route_inventory, workload_watch
 from reactor.sources.kubernetes.service_looks import ALONE_MAX, NAMES_MAX
 from reactor.sources.prometheus import prometheus_query
@@ -450,6 +450,56 @@ async def test_workloads_are_confirmed(
         said = await answer(heard, target, moment)
     assert (said.since, said.version, said.source) == (first.since, first.version, "workloads")
     assert said.version
+
+
+def _gone(fact: Fact) -> bool:
+    return isinstance(fact, WorkloadCopy) and (fact.name, fact.exists) == ("old", False)
+
+
+def _pod(name: str) -> JsonObject:
+    return {
+        "apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": "shop"},
+        "spec": {"containers": [{"name": "web", "image": "web"}]}, "status": {"phase": "Running"},
+    }  # fmt: skip
+
+
+async def test_a_copy_that_was_removed_while_nothing_watched_is_said_to_be_gone_when_it_is_asked_for(
+    asked_world: SourceContext, heard: Heard, east: EmulatedCluster, running: Running, bus: MemoryBus
+) -> None:
+    """Else a decider counts with it, and may take a copy from where it is for one too many."""
+    east.create(_pod("web"))
+    source = WorkloadWatch(name="workloads", kind="WorkloadWatch", cluster="east", kinds=("Pod",))
+    async with running(workload_watch.run(source, asked_world)):
+        await heard.heard(lambda fact: isinstance(fact, WorkloadCopy) and fact.name == "web")
+        moment = asked_world.clock.now()
+        await ask(bus, "workloads", moment, "workload/east/shop/Pod/old")
+        await heard.heard(_gone)
+        said = await answer(heard, "workload/east/shop/Pod/old", moment)
+    assert (said.status, said.gone) == (Health.UNKNOWN, True)
+
+
+async def test_only_an_answer_that_there_is_none_says_that_a_copy_is_gone(
+    asked_world: SourceContext, heard: Heard, east: EmulatedCluster, running: Running, bus: MemoryBus
+) -> None:
+    east.create(_pod("web"))
+    source = WorkloadWatch(name="workloads", kind="WorkloadWatch", cluster="east", kinds=("Pod",), namespace="shop")
+    elsewhere = ("workload/west/shop/Pod/old", "workload/east/bank/Pod/old", "workload/east/shop/Deployment/old")
+    async with running(workload_watch.run(source, asked_world)):
+        await heard.heard(lambda fact: isinstance(fact, WorkloadCopy) and fact.name == "web")
+        away = east.faults.add(Fault(StatusFault(503), verb="get", resource="pods"))
+        moment = asked_world.clock.now()
+        await ask(bus, "workloads", moment, "workload/east/shop/Pod/old", *elsewhere)
+        while not away.hits:
+            await asyncio.sleep(0.01)
+        east.watch_lag = 60
+        east.create(_pod("new"))  # the watch has not shown it yet
+        away.remove()
+        await ask(bus, "workloads", moment, "workload/east/shop/Pod/new", "workload/east/shop/Pod/web")
+        await answer(heard, "workload/east/shop/Pod/web", moment)
+        assert not any(isinstance(fact, WorkloadCopy) and not fact.exists for fact in heard.inventory)
+        await ask(bus, "workloads", moment, "workload/east/shop/Pod/old")
+        await heard.heard(_gone)
+    assert [fact.name for fact in heard.inventory if isinstance(fact, WorkloadCopy) and not fact.exists] == ["old"]
 
 
 async def test_heartbeats_prove_themselves_and_bridge_less_than_the_grace(

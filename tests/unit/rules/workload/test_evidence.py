@@ -5,12 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 from bus.messages import ClusterTaints, Taint
+from rules.engine.groups import GroupStore
+from rules.engine.routing import Routing
+from rules.rehearsal.simulation import Simulator
 from rules.rehearsal.simulation import at as moment
 from tests.unit.rules.builders import Event, outcome, rule_set
 from tests.unit.rules.workload.builders import (
     acts,
     cluster,
     copy,
+    fact,
     held_copy,
     holds,
     placement,
@@ -160,3 +164,19 @@ def test_a_cluster_whose_toleration_begins_again_unheard_is_not_back_for_the_cop
     again = [look("m2", "Unhealthy", 300, 300), copy_look("m3", "Healthy", 306, 111)]
     found = acts(rule(failover=PATIENT), *start, *left, lost, *again, until=390, outcomes=False)
     assert found == [(110, "Place", {"m1": 2, "m3": 2})]
+
+
+def test_a_copy_of_which_nothing_was_said_since_it_was_placed_is_asked_for() -> None:
+    """It was seen before the answer to its Place came, and is as it was: its source would repeat it in half a
+    minute."""
+    group_store = GroupStore(Routing.of(rule_set(rule())))
+    player = Simulator(group_store, outcomes=False)
+    seen = [*START, BAD, look("m2", "Unhealthy", 110, 10), look("m3", "Healthy", 110, 0)]
+    for when, given in [*seen, copy_look("m3", "Healthy", 112, 112)]:
+        list(player.take([given], moment(when)))
+    [place] = [entry.action for group in group_store.groups.values() for entry in group.outbox]
+    decisions = group_store.apply([fact(outcome(place.id, "Done", at=113))], moment(113))
+    asked = [(lack.source, lack.target, lack.since) for decision in decisions for lack in decision.lacks]
+    assert asked == [("watch", "workload/m3/default/Deployment/nginx", moment(113))]
+    again = group_store.apply([fact(copy_look("m3", "Healthy", 113.5, 112))], moment(113.5))
+    assert [lack for decision in again for lack in decision.lacks] == []
