@@ -17,7 +17,7 @@ from reactor.actions.workload.marks import refuse_if_stale
 from reactor.actions.workload.paths import path_of
 from reactor.actions.workload.reports import Report, connected, enforced, outcome
 from reactor.clients.changes import metadata_of, version_of
-from reactor.clients.kubernetes_port import ApiUnavailable, JsonObject, KubeApi, NotFound
+from reactor.clients.kubernetes_port import ApiUnavailable, JsonObject, KubeApi, ObjectNotFound
 from reactor.runtime.clock import Clock
 from reactor.runtime.errors import ReactorError
 
@@ -84,7 +84,7 @@ class _Removal:
         if "deletionTimestamp" not in metadata:
             try:
                 await api.delete(path, uid=metadata["uid"], resource_version=version_of(obj))
-            except NotFound:
+            except ObjectNotFound:
                 return
             self.written.append(f"removal of {ref.kind}/{ref.name}")
             obj = await _read(api, path)
@@ -96,5 +96,5 @@ class _Removal:
 async def _read(api: KubeApi, path: str) -> JsonObject | None:
     try:
         return await api.get(path)
-    except NotFound:
+    except ObjectNotFound:
         return None
