@@ -114,7 +114,8 @@ class Connection:
         self.denied: set[str] = set()
         """Subjects, in lower case, on which the server has lately not let us publish. At most KEPT_MAX."""
         self.unstored: dict[str, float] = {}
-        """Time at which the server last answered without storing, by the first two tokens of subjects."""
+        """Time at which the server last answered without storing, by the first two tokens of subjects. From this
+        connection on: one that was lost says nothing of a disk."""
         self.stalled: dict[str, str] = {}
         """Readings that got nothing although more was stored, until a look finds them right: stream and subject, and
         what to tell people."""
@@ -177,6 +178,7 @@ class Connection:
         log.info("bus=connected")
         self.errors.clear()
         self.denied.clear()
+        self.unstored.clear()  # a server that was frozen, or another one, may store
         self.up.set()
         self._wake()
 
