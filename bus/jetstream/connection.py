@@ -107,6 +107,8 @@ class Connection:
         self.up = asyncio.Event()
         self.closed = asyncio.Event()
         """Set once the connection has ended for good: the process should end too, and be started again."""
+        self.found_at = 0.0
+        """Time of the event loop at which the connection was last found again; 0: it was never lost."""
         self.losses = 0
         """Number of times that the connection was lost: what was asked of the server before may be forgotten."""
         self.errors: dict[str, str] = {}
@@ -179,6 +181,7 @@ class Connection:
         self.errors.clear()
         self.denied.clear()
         self.unstored.clear()  # a server that was frozen, or another one, may store
+        self.found_at = asyncio.get_running_loop().time()
         self.up.set()
         self._wake()
 
