@@ -201,6 +201,18 @@ async def test_what_may_not_be_done_says_what_to_grant(scene: Scene, member1: Em
     assert "'pods/eviction'" in outcome.detail
 
 
+async def test_a_cluster_that_answers_evictions_with_an_error_does_not_count_as_away(
+    scene: Scene, member1: EmulatedCluster
+) -> None:
+    """A purge waits for a cluster that is away until it is Healthy. This one shows the copy: it is tried again."""
+    failing = member1.faults.add(Fault(StatusFault(500), verb="create", resource="pods/eviction"))
+    outcome = await scene.do(purge("member1"))
+    assert (outcome.status, outcome.reason, outcome.wrote) == ("Failed", "EvictionRefused", False)
+    assert "was answered 500" in outcome.detail
+    failing.remove()
+    assert (await scene.do(purge("member1"))).status == "Done"
+
+
 async def test_a_late_purge_does_not_remove_a_copy_that_was_placed_since(
     scene: Scene, member1: EmulatedCluster
 ) -> None:
