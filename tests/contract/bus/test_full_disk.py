@@ -85,9 +85,10 @@ async def test_a_server_that_was_frozen_is_not_said_to_have_a_full_disk(tmp_path
         os.kill(server.pid, signal.SIGSTOP)
         assert not await stored(bus, "while frozen")
         await until(lambda: not bus.connection.up.is_set())
+        asked_before = asyncio.create_task(bus.ailment())
         os.kill(server.pid, signal.SIGCONT)
         await until(bus.connection.up.is_set)
-        assert await bus.ailment() == ""
+        assert (await asked_before, await bus.ailment()) == ("", "")
 
 
 async def test_what_other_users_of_the_machine_ask_its_monitoring_is_not_answered(server: EmbeddedServer) -> None:
