@@ -74,8 +74,10 @@ def _status_of(body: bytes) -> dict[str, object]:
 
 
 def _names_object(body: bytes) -> bool:
-    details = _status_of(body).get("details")
-    return isinstance(details, dict) and bool(details.get("name"))
+    """True of `deployments.apps "web" not found`, also from a server that gives no details."""
+    status = _status_of(body)
+    details = status.get("details")
+    return (isinstance(details, dict) and bool(details.get("name"))) or '" not found' in str(status.get("message"))
 
 
 def _words(body: bytes) -> str:

@@ -61,6 +61,7 @@ def test_a_message_names_the_cluster_the_request_and_the_servers_words() -> None
     ("body", "kind"),
     [
         (status('trafficsplits "checkout" not found', details={"name": "checkout"}), ObjectNotFound),
+        (status('trafficsplits "checkout" not found'), ObjectNotFound),
         (status("the server could not find the requested resource"), NotFound),
         (status("the server could not find the requested resource", details={}), NotFound),
         (b"404 page not found\n", NotFound),
