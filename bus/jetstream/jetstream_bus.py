@@ -275,6 +275,8 @@ class JetStreamBus:
         except Unavailable as error:
             # The connection is up, and who answers for JetStream is gone.
             off = isinstance(error.__cause__, NoRespondersError)
+            if not off:
+                self.connection.unstored.clear()  # who answers nothing says nothing of a disk
             return f"{NOT_STORING}: JetStream is off, or its cluster has no leader; {REMEDY}" if off else ""
         recent = asyncio.get_running_loop().time() - UNSTORED_SECONDS
         where = sorted(root for root, at in self.connection.unstored.items() if at >= recent)

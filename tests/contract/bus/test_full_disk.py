@@ -91,6 +91,20 @@ async def test_a_server_that_was_frozen_is_not_said_to_have_a_full_disk(tmp_path
         assert (await asked_before, await bus.ailment()) == ("", "")
 
 
+async def test_a_server_that_answered_nothing_for_a_while_is_not_said_to_have_a_full_disk(tmp_path: Path) -> None:
+    """A server that is frozen for less time than it takes to lose the connection."""
+    async with (
+        EmbeddedServer(tmp_path) as server,
+        JetStreamBus.connect(server.url, name="test", timeout=QUICK, patience=QUICK) as bus,
+    ):
+        await provision(bus)
+        os.kill(server.pid, signal.SIGSTOP)
+        assert not await stored(bus, "while frozen")
+        assert await bus.ailment() == ""
+        os.kill(server.pid, signal.SIGCONT)
+        assert await bus.ailment() == ""
+
+
 async def test_what_other_users_of_the_machine_ask_its_monitoring_is_not_answered(server: EmbeddedServer) -> None:
     assert await EmbeddedHealth(server).look() == ""
     server.monitoring = server.monitoring.rpartition("/")[0]
