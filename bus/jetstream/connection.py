@@ -107,6 +107,8 @@ class Connection:
         self.up = asyncio.Event()
         self.closed = asyncio.Event()
         """Set once the connection has ended for good: the process should end too, and be started again."""
+        self.found_at = 0.0
+        """Time of the event loop at which the connection was last found again; 0: it was never lost."""
         self.losses = 0
         """Number of times that the connection was lost: what was asked of the server before may be forgotten."""
         self.errors: dict[str, str] = {}
@@ -114,7 +116,8 @@ class Connection:
         self.denied: set[str] = set()
         """Subjects, in lower case, on which the server has lately not let us publish. At most KEPT_MAX."""
         self.unstored: dict[str, float] = {}
-        """Time at which the server last answered without storing, by the first two tokens of subjects."""
+        """Time at which the server last answered without storing, by the first two tokens of subjects. From this
+        connection on: one that was lost says nothing of a disk."""
         self.stalled: dict[str, str] = {}
         """Readings that got nothing although more was stored, until a look finds them right: stream and subject, and
         what to tell people."""
@@ -177,6 +180,8 @@ class Connection:
         log.info("bus=connected")
         self.errors.clear()
         self.denied.clear()
+        self.unstored.clear()  # a server that was frozen, or another one, may store
+        self.found_at = asyncio.get_running_loop().time()
         self.up.set()
         self._wake()
 

@@ -268,8 +268,6 @@ class JetStreamBus:
 
     async def ailment(self) -> str:
         """Give why nothing is stored, and what to do, where the server answers and does not store; else empty."""
-        recent = asyncio.get_running_loop().time() - UNSTORED_SECONDS
-        where = sorted(root for root, at in self.connection.unstored.items() if at >= recent)
         try:
             await self.connection.api("INFO", {})
         except ApiError as error:
@@ -277,7 +275,11 @@ class JetStreamBus:
         except Unavailable as error:
             # The connection is up, and who answers for JetStream is gone.
             off = isinstance(error.__cause__, NoRespondersError)
+            if not off:
+                self.connection.unstored.clear()  # who answers nothing says nothing of a disk
             return f"{NOT_STORING}: JetStream is off, or its cluster has no leader; {REMEDY}" if off else ""
+        recent = asyncio.get_running_loop().time() - UNSTORED_SECONDS
+        where = sorted(root for root, at in self.connection.unstored.items() if at >= recent)
         return f"{NOT_STORING} ({', '.join(where)}); {REMEDY}" if where else ""
 
     async def probe(self) -> datetime:

@@ -196,8 +196,11 @@ class Publisher:
         return verdict
 
     def _unconfirmed(self, missing: Sequence[PendingPublish], of: int, why: str) -> Unavailable:
-        if any(text in why for text in NOT_STORED):
-            self._connection.unstored |= {root_of(post): asyncio.get_running_loop().time() for post in missing}
+        now = asyncio.get_running_loop().time()
+        # Of a server that was away until a moment ago it says nothing.
+        was_there = now - self._connection.found_at >= self._patience
+        if was_there and any(text in why for text in NOT_STORED):
+            self._connection.unstored |= dict.fromkeys(map(root_of, missing), now)
         return Unavailable(f"{len(missing)} of {of} messages not confirmed within {self._patience:g} s: {why}")
 
     async def _round(

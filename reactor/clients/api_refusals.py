@@ -18,6 +18,7 @@ from reactor.clients.kubernetes_port import (
     Forbidden,
     Invalid,
     NotFound,
+    ObjectNotFound,
 )
 from reactor.clients.watching import Expired
 from reactor.runtime.errors import Retryable, Terminal
@@ -52,7 +53,7 @@ def refusal(request: RefusedRequest, status: int, body: bytes, headers: Mapping[
     if status in (401, 403):
         return Forbidden(f"{message}; {_remedy(request, status, message)}")
     if status == 404:
-        return NotFound(message)
+        return (ObjectNotFound if _names_object(body) else NotFound)(message)
     if status == 409 or (status == 422 and _failed_test(request, body)):
         return Conflict(f"{message}; the object has changed since it was read", after=_retry_after(body, headers))
     if request.path.endswith("/eviction") and (refused := _refused_eviction(status, message, body, headers)):
@@ -70,6 +71,13 @@ def _status_of(body: bytes) -> dict[str, object]:
     except ValueError:  # also UnicodeDecodeError: something between us and the server answered, such as a proxy
         return {}
     return status if isinstance(status, dict) else {}
+
+
+def _names_object(body: bytes) -> bool:
+    """True of `deployments.apps "web" not found`, also from a server that gives no details."""
+    status = _status_of(body)
+    details = status.get("details")
+    return (isinstance(details, dict) and bool(details.get("name"))) or '" not found' in str(status.get("message"))
 
 
 def _words(body: bytes) -> str:

@@ -14,6 +14,13 @@ class NotFound(Terminal):
     """404: the object, or its kind, is not there."""
 
 
+class ObjectNotFound(NotFound):
+    """404 that names the object, as API servers do of one that is not there.
+
+    Another 404 may come from a server that does not serve the kind yet, or from something between us and the server.
+    """
+
+
 class Forbidden(Terminal):
     """401 or 403: we may not. The message names the verb, the resource and what to grant."""
 

@@ -23,7 +23,7 @@ from reactor.actions.workload.marks import (
 )
 from reactor.actions.workload.paths import path_of
 from reactor.actions.workload.reports import Report, connected, enforced, outcome
-from reactor.clients.kubernetes_port import JsonObject, NotFound
+from reactor.clients.kubernetes_port import JsonObject, ObjectNotFound
 from reactor.runtime.clock import Clock
 from reactor.runtime.errors import ReactorError
 from rules.kinds.workload.facts import COPY_GONE
@@ -72,7 +72,7 @@ async def _write_marks(
 
         if await conditional_write_object(api, action.workload.object, read, change):
             written.append(f"annotations of {action.workload.kind}/{action.workload.name}")
-    except NotFound:
+    except ObjectNotFound:
         # Nothing leaves, and nothing is left to stay. The rule may not know it, as no watch has seen it go.
         return outcome(action, clock, [Report(action.from_)]).model_copy(update={"reason": COPY_GONE})
     except ReactorError as error:

@@ -15,9 +15,10 @@ from reactor.actions.workload.copy_pods import evict_all, pods_of
 from reactor.actions.workload.copy_sources import ClusterLookup
 from reactor.actions.workload.marks import refuse_if_stale
 from reactor.actions.workload.paths import path_of
+from reactor.actions.workload.refusals import TOO_MANY
 from reactor.actions.workload.reports import Report, connected, enforced, outcome
 from reactor.clients.changes import metadata_of, version_of
-from reactor.clients.kubernetes_port import ApiUnavailable, JsonObject, KubeApi, NotFound
+from reactor.clients.kubernetes_port import ApiUnavailable, JsonObject, KubeApi, ObjectNotFound
 from reactor.runtime.clock import Clock
 from reactor.runtime.errors import ReactorError
 
@@ -37,6 +38,11 @@ async def carry_out(action: Purge | Evict, clusters: ClusterLookup, clock: Clock
             await removal.run(await connected(clusters, action.from_))
     except TimeoutError:
         error = ApiUnavailable(f"{action.from_}: not removed within {SETTLE_SECONDS:g} s")
+    except ApiUnavailable as stopped:
+        # It has just shown the copy, and answers: a purge must not wait until such a cluster is Healthy. An Evict that
+        # removes goes on without it, and so does the workload.
+        answered = isinstance(action, Purge) and removal.evicting and stopped.status not in (None, TOO_MANY)
+        error = Declined("EvictionRefused", str(stopped)) if answered else stopped
     except ReactorError as stopped:
         error = stopped
     return outcome(action, clock, [Report(action.from_, removal.written, error)])
@@ -49,12 +55,15 @@ class _Removal:
         self._action = action
         self._clock = clock
         self.written: list[str] = []
+        self.evicting = False
+        """True while pods are asked to leave."""
 
     async def run(self, api: KubeApi) -> None:
         """Remove pods and object. Raises Declined, and as KubeApi does."""
         path = await path_of(api, self._action.workload)
         async for attempt in attempts():
             with attempt:
+                self.evicting = False
                 obj = await _read(api, path)
                 if obj is None:
                     return
@@ -70,7 +79,9 @@ class _Removal:
 
     async def _evict(self, api: KubeApi, obj: JsonObject) -> None:
         pods = await pods_of(api, obj)
+        self.evicting = True
         count = await evict_all(api, pods, before=self._action.decided_at, clock=self._clock)
+        self.evicting = False
         if count:
             self.written.append(f"{count} evictions")
 
@@ -84,7 +95,7 @@ class _Removal:
         if "deletionTimestamp" not in metadata:
             try:
                 await api.delete(path, uid=metadata["uid"], resource_version=version_of(obj))
-            except NotFound:
+            except ObjectNotFound:
                 return
             self.written.append(f"removal of {ref.kind}/{ref.name}")
             obj = await _read(api, path)
@@ -96,5 +107,5 @@ class _Removal:
 async def _read(api: KubeApi, path: str) -> JsonObject | None:
     try:
         return await api.get(path)
-    except NotFound:
+    except ObjectNotFound:
         return None

@@ -10,7 +10,7 @@ from reactor.clients.kubernetes_port import ApiUnavailable, Forbidden, Invalid, 
 from reactor.runtime.errors import ReactorError
 
 MISSING_NAMESPACE = re.compile(r'namespaces "[^"]*" not found')
-_TOO_MANY = 429
+TOO_MANY = 429
 # The API servers' own words: quota and Pod Security plugins, webhook and policy dispatchers, namespace lifecycle.
 _WORDS: Sequence[tuple[str, str]] = (
     ("exceeded quota", "QuotaExceeded"),
@@ -28,7 +28,7 @@ def word_for(error: ReactorError) -> str:
     if isinstance(error, Declined):
         return error.reason
     if isinstance(error, ApiUnavailable):
-        return "ApiUnavailable" if error.status == _TOO_MANY else "ClusterUnreachable"
+        return "ApiUnavailable" if error.status == TOO_MANY else "ClusterUnreachable"
     if isinstance(error, NotFound):
         if MISSING_NAMESPACE.search(text):
             return "NamespaceMissing"

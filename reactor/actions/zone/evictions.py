@@ -18,7 +18,7 @@ from reactor.clients.kubernetes_port import (
     Invalid,
     JsonObject,
     KubeApi,
-    NotFound,
+    ObjectNotFound,
 )
 
 _BUDGET = re.compile(r"disruption budget (\S+)")
@@ -46,7 +46,7 @@ async def evict(api: KubeApi, pod: JsonObject) -> EvictionResult:
     name = name_of(pod)
     try:
         await api.create(f"{path_of(pod)}/eviction", body)
-    except (NotFound, Conflict):
+    except (ObjectNotFound, Conflict):
         return EvictionResult(name, "Leaving")  # it is gone, or another has its name
     except BudgetSpent as error:
         return EvictionResult(name, "Blocked", f"budget {_budget(pod, str(error))}")
@@ -67,7 +67,7 @@ async def delete(api: KubeApi, pod: JsonObject) -> EvictionResult:
     """Delete one pod, whatever its budget says. Its own grace period stays: what is written is written to the end."""
     try:
         await api.delete(path_of(pod), uid=uid_of(pod))
-    except (NotFound, Conflict):
+    except (ObjectNotFound, Conflict):
         pass  # it is gone, or another has its name
     except (Invalid, Forbidden) as error:
         return EvictionResult(name_of(pod), "Refused", str(error))

@@ -17,7 +17,7 @@ from reactor.actions.zone import zone_nodes
 from reactor.actions.zone.evictions import path_of
 from reactor.actions.zone.isolation_context import IsolationContext, StepResult
 from reactor.actions.zone.zone_marks import ISOLATED
-from reactor.clients.kubernetes_port import Conflict, JsonObject, KubeApi, NotFound
+from reactor.clients.kubernetes_port import Conflict, JsonObject, KubeApi, ObjectNotFound
 
 _ALL = "/apis/networking.k8s.io/v1/networkpolicies"
 _OVER = frozenset({"Succeeded", "Failed"})
@@ -86,7 +86,7 @@ async def _take_down(api: KubeApi, policy: JsonObject) -> None:
     space, name = quote(metadata["namespace"], safe=""), quote(metadata["name"], safe="")
     try:
         await api.delete(f"/apis/networking.k8s.io/v1/namespaces/{space}/networkpolicies/{name}", uid=metadata["uid"])
-    except NotFound:
+    except ObjectNotFound:
         return
 
 
@@ -105,7 +105,7 @@ async def _relabel(api: KubeApi, pod: JsonObject, mark: str | None) -> None:
         await conditional_write_object(
             api, f"pod {pod['metadata']['namespace']}/{pod['metadata']['name']}", read, change
         )
-    except NotFound:
+    except ObjectNotFound:
         return
 
 

@@ -14,7 +14,7 @@ from reactor.actions.outcomes import Declined
 from reactor.actions.patches import escape
 from reactor.actions.zone.isolation_context import IsolationContext
 from reactor.actions.zone.zone_marks import ZONE_ID_LABEL, ZONE_LABEL
-from reactor.clients.kubernetes_port import JsonObject, KubeApi, NotFound
+from reactor.clients.kubernetes_port import JsonObject, KubeApi, ObjectNotFound
 
 PATH = "/api/v1/nodes"
 AT_ONCE = 16  # writes to one API server at the same time: client-go's burst is 10, and a zone may have 1000 nodes
@@ -75,7 +75,7 @@ async def change(api: KubeApi, node: JsonObject, plan: Plan) -> bool:
     wanted = ConditionalChange(plan=plan, as_asked=lambda obj: plan(obj) is None, written_by_us=lambda _: True)
     try:
         return await conditional_write_object(api, f"node {name_of(node)}", read, wanted) is not None
-    except NotFound:
+    except ObjectNotFound:
         return False
 
 

@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable, Collection, Mapping
 
 from reactor.clients.changes import ObjectKey
 from reactor.clients.hanging import ANSWER_SECONDS
-from reactor.clients.kubernetes_port import KubeApi, NotFound
+from reactor.clients.kubernetes_port import KubeApi, ObjectNotFound
 from reactor.clients.read_alone import object_path
 from reactor.clients.reflector import Reflector
 from reactor.runtime.errors import Retryable, Terminal
@@ -78,7 +78,7 @@ class AbsentCopies:
         try:
             async with asyncio.timeout(ANSWER_SECONDS):
                 await self._api.get(object_path(watch.path, key))
-        except NotFound:
+        except ObjectNotFound:
             return key not in watch.objects
         except (Retryable, Terminal, TimeoutError) as error:  # a decider that has to know asks again in a second
             log.debug("not known whether it is there", extra={"cluster": self._api.cluster, "reason": str(error)})

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
+import signal
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
@@ -71,6 +73,36 @@ async def test_a_disk_that_is_full_at_the_start_is_told_without_a_traceback(tmp_
         with pytest.raises(StoreUnusable, match="No space left on device"):
             async with EmbeddedServer(folder):
                 pass
+
+
+async def test_a_server_that_was_frozen_is_not_said_to_have_a_full_disk(tmp_path: Path) -> None:
+    """A message without an answer on a connection that was lost: it says nothing of the disk."""
+    async with (
+        EmbeddedServer(tmp_path) as server,
+        JetStreamBus.connect(server.url, name="test", timeout=QUICK, patience=QUICK) as bus,
+    ):
+        await provision(bus)
+        os.kill(server.pid, signal.SIGSTOP)
+        assert not await stored(bus, "while frozen")
+        await until(lambda: not bus.connection.up.is_set())
+        asked_before = asyncio.create_task(bus.ailment())
+        os.kill(server.pid, signal.SIGCONT)
+        await until(bus.connection.up.is_set)
+        assert (await asked_before, await bus.ailment()) == ("", "")
+
+
+async def test_a_server_that_answered_nothing_for_a_while_is_not_said_to_have_a_full_disk(tmp_path: Path) -> None:
+    """A server that is frozen for less time than it takes to lose the connection."""
+    async with (
+        EmbeddedServer(tmp_path) as server,
+        JetStreamBus.connect(server.url, name="test", timeout=QUICK, patience=QUICK) as bus,
+    ):
+        await provision(bus)
+        os.kill(server.pid, signal.SIGSTOP)
+        assert not await stored(bus, "while frozen")
+        assert await bus.ailment() == ""
+        os.kill(server.pid, signal.SIGCONT)
+        assert await bus.ailment() == ""
 
 
 async def test_what_other_users_of_the_machine_ask_its_monitoring_is_not_answered(server: EmbeddedServer) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Iterable
 from datetime import timedelta
@@ -54,6 +55,19 @@ class Full(Refusing):
             self._answer(Msg(cast("FailFastClient", self), subject=one.reply, data=json.dumps({"seq": 7}).encode()))
 
 
+class Silent(Refusing):
+    """One whose server takes everything and answers nothing."""
+
+    def __init__(self) -> None:
+        super().__init__(errors.Error())
+
+    async def subscribe_directly(self, _: str, __: Sink) -> None:
+        return
+
+    async def publish_together(self, messages: Iterable[OutgoingMessage]) -> None:
+        assert [*messages]
+
+
 def connection(error: Exception) -> Connection:
     return over(Refusing(error))
 
@@ -100,3 +114,20 @@ async def test_errors_that_never_end_take_no_more_and_more_memory() -> None:
         assert f"$js.ack.{number}" in one.denied
     assert len(one.errors) <= KEPT_MAX
     assert len(one.denied) <= KEPT_MAX
+
+
+async def test_a_server_that_was_away_until_now_is_not_said_to_store_nothing() -> None:
+    """A server that answers all the time and confirms nothing may have a full disk."""
+    made = over(Silent())
+    publisher = Publisher(made, patience=timedelta(seconds=0.1))
+    await publisher.start()
+    made.up.clear()
+    publishing = asyncio.create_task(publisher.send([POST]))
+    await asyncio.sleep(0.05)
+    await made.on_found()
+    with pytest.raises(Unavailable):
+        await publishing
+    assert made.unstored == {}
+    with pytest.raises(Unavailable):
+        await publisher.send([POST])
+    assert [*made.unstored] == ["reactor.commands"]

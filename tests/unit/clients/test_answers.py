@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reactor.clients.api_refusals import JSON_PATCH, RefusedRequest, permission, refusal
-from reactor.clients.kubernetes_port import ApiUnavailable, Conflict, Forbidden, Invalid, NotFound
+from reactor.clients.kubernetes_port import ApiUnavailable, Conflict, Forbidden, Invalid, NotFound, ObjectNotFound
 from reactor.clients.watching import Expired
 from reactor.runtime.errors import Retryable, Terminal
 
@@ -55,6 +55,21 @@ def test_the_same_words_about_a_new_object_are_no_conflict() -> None:
 def test_a_message_names_the_cluster_the_request_and_the_servers_words() -> None:
     found = str(refusal(asked(), 404, status('trafficsplits "checkout" not found'), {}))
     assert found == f'east: GET {SPLIT} was answered 404: trafficsplits "checkout" not found'
+
+
+@pytest.mark.parametrize(
+    ("body", "kind"),
+    [
+        (status('trafficsplits "checkout" not found', details={"name": "checkout"}), ObjectNotFound),
+        (status('trafficsplits "checkout" not found'), ObjectNotFound),
+        (status("the server could not find the requested resource"), NotFound),
+        (status("the server could not find the requested resource", details={}), NotFound),
+        (b"404 page not found\n", NotFound),
+        (b"<html><body>default backend - 404</body></html>", NotFound),
+    ],
+)  # fmt: skip
+def test_only_a_404_that_names_the_object_says_that_it_is_not_there(body: bytes, kind: type[Exception]) -> None:
+    assert type(refusal(asked(), 404, body, {})) is kind
 
 
 def test_a_page_of_a_proxy_is_cut_short() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from bus.messages import Taint
 from reactor.clients.kubernetes_port import JsonObject
-from reactor.demo.kube import EmulatedCluster, Fault, Forbid, Hang, LoseAnswer, Reset, StatusFault
+from reactor.demo.kube import EmulatedCluster, Fault, Forbid, Hang, Html, LoseAnswer, Reset, StatusFault
 from reactor.runtime.clock import Clock
 from tests.integration.actions.workload.conftest import Scene
 from tests.unit.actions.workload.builders import DECIDED, NGINX, cancel, deployment, evict, place, purge, set_taints
@@ -201,6 +201,18 @@ async def test_what_may_not_be_done_says_what_to_grant(scene: Scene, member1: Em
     assert "'pods/eviction'" in outcome.detail
 
 
+async def test_a_cluster_that_answers_evictions_with_an_error_does_not_count_as_away(
+    scene: Scene, member1: EmulatedCluster
+) -> None:
+    """A purge waits for a cluster that is away until it is Healthy. This one shows the copy: it is tried again."""
+    failing = member1.faults.add(Fault(StatusFault(500), verb="create", resource="pods/eviction"))
+    outcome = await scene.do(purge("member1"))
+    assert (outcome.status, outcome.reason, outcome.wrote) == ("Failed", "EvictionRefused", False)
+    assert "was answered 500" in outcome.detail
+    failing.remove()
+    assert (await scene.do(purge("member1"))).status == "Done"
+
+
 async def test_a_late_purge_does_not_remove_a_copy_that_was_placed_since(
     scene: Scene, member1: EmulatedCluster
 ) -> None:
@@ -241,3 +253,19 @@ async def test_a_copy_that_is_not_there_neither_leaves_nor_stays(scene: Scene, m
         outcome = await scene.do(action)
         assert (outcome.status, outcome.reason, outcome.wrote) == ("Done", "CopyGone", False)
     assert len(scene.writes()) == before
+
+
+@pytest.mark.parametrize("effect", [StatusFault(404), Html(404)], ids=["kind not served", "page of a proxy"])
+async def test_a_404_that_names_no_object_does_not_say_that_the_copy_is_gone(
+    scene: Scene, member1: EmulatedCluster, effect: StatusFault | Html
+) -> None:
+    """An API server that starts, or a proxy before it, answers 404 for what is there."""
+    await scene.do(evict("member1"))  # what the cluster serves is known from now on
+    before = len(scene.writes())
+    fault = member1.faults.add(Fault(effect, resource="deployments"))
+    for action in (evict("member1", generation=2), cancel("member1", generation=3), purge("member1", generation=4)):
+        outcome = await scene.do(action)
+        assert (outcome.status, outcome.reason, outcome.wrote) == ("Failed", "KindMissing", False)
+    fault.remove()
+    assert len(scene.writes()) == before
+    assert "Deployment/nginx" in scene.present("member1")

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from reactor.clients.kubernetes_port import KubeApi
-from reactor.demo.kube import EmulatedCluster, Emulator, Fault, LoseAnswer
+from reactor.demo.kube import EmulatedCluster, Emulator, Fault, Html, LoseAnswer, StatusFault
 from tests.integration.actions.zone.scene import CrashingApi, Hurried, Reactor, node, pod
 
 FENCE = {"key": "reactor/isolated-zone", "value": "use1-az6", "effect": "NoSchedule"}
@@ -228,3 +228,18 @@ async def test_a_restraint_of_a_later_release_is_refused_before_anything_is_writ
     outcome = await us.once(us.action(step))
     assert (outcome.status, outcome.reason, len(emulator.writes)) == ("Failed", "Invalid", 0)
     assert outcome.detail == f"{where}: this release does not know this key"
+
+
+@pytest.mark.parametrize("effect", [StatusFault(404), Html(404)], ids=["kind not served", "page of a proxy"])
+async def test_a_404_that_names_no_object_does_not_say_that_a_node_is_gone(
+    east: EmulatedCluster, api: KubeApi, effect: StatusFault | Html
+) -> None:
+    """An API server that starts, or a proxy before it, answers 404 for what is there: the zone is not fenced."""
+    east.create(node("a1"))
+    us = reactor(api)
+    fault = east.faults.add(Fault(effect, verb="patch", resource="nodes"))
+    outcome = await us.once(us.action("Fence"))
+    assert (outcome.status, fenced(east)) == ("Failed", set())
+    fault.remove()
+    outcome = await us.once(us.action("Fence", generation=2))
+    assert (outcome.status, fenced(east)) == ("Done", {"a1"})
