@@ -21,7 +21,7 @@ from reactor.alerts.alert_limits import Admission
 from reactor.alerts.origins import Origin, Origins
 from reactor.alerts.polling import AlertsApi
 from reactor.alerts.publisher import AlertPublisher, Tell
-from reactor.alerts.reconcile import ABSENT, ABSENT_UNLISTED, Reconciler
+from reactor.alerts.reconcile import ABSENT, ABSENT_UNLISTED, ReceivingSince, Reconciler, always
 from reactor.alerts.recovery import Confirming, QueryPrometheus
 from reactor.alerts.states import AlertOpinion, AlertOutcome, AlertState, key_of, take
 from reactor.alerts.store import AlertStore, Change, fold
@@ -75,6 +75,7 @@ class AlertLifecycle:
         tell: Tell,
         query: QueryPrometheus,
         alertmanagers: Mapping[str, AlertsApi],
+        receiving_since: ReceivingSince = always,
         reconcile_every: timedelta = RECONCILE,
         absent_for: timedelta = ABSENT,
         unlisted_for: timedelta = ABSENT_UNLISTED,
@@ -87,8 +88,8 @@ class AlertLifecycle:
         self._origins = Origins(sources, throttle, self._admission)
         self._evidence = AlertEvidence(pollable=bool(alertmanagers))
         self._reconciler = Reconciler(
-            self._alert_store, self._origins, clock, alertmanagers, throttle, self._evidence, absent_for=absent_for,
-            unlisted_for=unlisted_for,
+            self._alert_store, self._origins, clock, alertmanagers, throttle, self._evidence,
+            receiving_since=receiving_since, absent_for=absent_for, unlisted_for=unlisted_for,
         )  # fmt: skip
         self._reconcile_every = reconcile_every
         self._confirming = Confirming(self._alert_store, self._origins, clock, query, throttle, self._evidence)
@@ -130,7 +131,7 @@ class AlertLifecycle:
         return frozenset(origin.source.name for origin in self._origins.all)
 
     async def refresh(self, source: str, request: RefreshRequest) -> None:
-        """Look again, and say what is seen of these targets: firing alerts are polled, recoveries confirmed again.
+        """Look again, and say what is seen of these targets: alerts are polled, recoveries confirmed again.
 
         What no Alertmanager lists any more is not said to fire; in its time it counts as gone. Raises Unavailable.
         """
@@ -138,7 +139,7 @@ class AlertLifecycle:
         asked = [AlertOpinion(source, signal, target) for target in request.targets for signal in sorted(signals)]
         states = [state for opinion in asked for state in self._alert_store.alert_cache.of(opinion)]
         looks = [self._confirming.ask(states, request.not_before)]
-        if any(state.status == "firing" and self._evidence.seen_at(state) < request.not_before for state in states):
+        if any(self._reconciler.needs_poll(state, request.not_before) for state in states):
             looks.append(self._reconciler.ask(request.not_before))
         for failure in await asyncio.gather(*looks, return_exceptions=True):
             if failure:
@@ -146,6 +147,10 @@ class AlertLifecycle:
         now = self._clock.now()
         await self._publisher.answer(asked, request.not_before, now)
         await self._publisher.speak(asked, now)
+
+    def look_now(self) -> None:
+        """Poll at the next sweep: posts may have been lost."""
+        self._reconciler.now()
 
     async def sweep(self) -> None:
         """Do what is due: say standing statuses again, seek proofs, reconcile, forget. To be called every second.

@@ -176,9 +176,10 @@ class RoleSet:
         lifecycle = AlertLifecycle(
             sources=[source for source in self._rules.sources if isinstance(source, AlertmanagerWebhook)],
             store=context.bus.store(ALERTS), clock=context.clock, tell=tell, query=query,
-            alertmanagers=alertmanagers,
+            alertmanagers=alertmanagers, receiving_since=context.uptime.since,
         )  # fmt: skip
         await self._stack.enter_async_context(lifecycle)
+        self._stack.callback(context.uptime.watch(lifecycle.look_now))
         await serve(context.bus, lifecycle, self._stack)
         most = {token(source.name): source.max_targets for source in self._rules.sources}
         router = Router(
