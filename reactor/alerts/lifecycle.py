@@ -96,6 +96,8 @@ class AlertLifecycle:
         self._publisher = AlertPublisher(self._alert_store.alert_cache, self._origins, tell, self._evidence)
         self._swept_at: datetime | None = None
         self._tidied_at: datetime | None = None
+        self._facts_lost = False
+        self._due = asyncio.Event()
 
     async def __aenter__(self) -> AlertLifecycle:
         """Read the bucket, so that a restart forgets nothing, and follow it. Raises Unavailable."""
@@ -148,9 +150,28 @@ class AlertLifecycle:
         await self._publisher.answer(asked, request.not_before, now)
         await self._publisher.speak(asked, now)
 
+    @property
+    def is_empty(self) -> bool:
+        """True if no alert is remembered: the bus is new, or was wiped."""
+        return not self._alert_store.alert_cache.keys()
+
     def look_now(self) -> None:
-        """Poll at the next sweep: posts may have been lost."""
+        """Poll at once: posts may have been lost."""
         self._reconciler.now()
+        self._due.set()
+
+    def facts_lost(self) -> None:
+        """The bus was wiped: what is remembered is stored and said again at once, and polled."""
+        self._facts_lost = True
+        self.look_now()
+
+    async def wait(self, seconds: float) -> None:
+        """Wait until it is time for the next sweep: so long, or until something is due at once."""
+        try:
+            async with asyncio.timeout(seconds):
+                await self._due.wait()
+        except TimeoutError:
+            return
 
     async def sweep(self) -> None:
         """Do what is due: say standing statuses again, seek proofs, reconcile, forget. To be called every second.
@@ -164,7 +185,13 @@ class AlertLifecycle:
                 log.warning("standing alerts wait for the bus", extra={"reason": str(error)})
 
     async def _sweep(self, now: datetime) -> None:
+        self._due.clear()
         self._alert_store.check()
+        if self._facts_lost:
+            self._publisher.forget()
+            await self._publisher.refresh(now)  # first: other sources say at the same time what they know
+            await self._alert_store.read()
+            self._facts_lost = False
         if self._swept_at and now - self._swept_at > AWAY:
             self._reconciler.looked_away()
             await self._alert_store.read()
@@ -175,6 +202,7 @@ class AlertLifecycle:
         if failures:
             raise failures[0]
         if self._tidied_at is None or now - self._tidied_at >= TIDY:
+            await self._alert_store.look_for_another()
             await self._tidy(now)
             self._tidied_at = now
         await self._publisher.refresh(self._clock.now())

@@ -91,7 +91,7 @@ class Reconciler:
         self._again_at = None
 
     def soon(self) -> None:
-        """Poll within a few seconds: an alert came in that no poll has seen."""
+        """Poll within a few seconds: an alert came in that no poll has seen, or a poll came to no end."""
         if self._again_at is not None:
             self._again_at = min(self._again_at, self._clock.now() + SOON)
 
@@ -103,8 +103,8 @@ class Reconciler:
                 self._again_at = now + every
                 try:
                     await self._reconcile()
-                except Unavailable:
-                    self._again_at = now + SOON
+                except (Unavailable, asyncio.CancelledError):
+                    self.soon()
                     raise
 
     def needs_poll(self, state: AlertState, moment: datetime) -> bool:

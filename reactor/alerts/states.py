@@ -90,6 +90,11 @@ class AlertState(BaseModel):
         return key_of(self.opinion, self.fingerprint)
 
     @property
+    def told_at(self) -> datetime:
+        """Time of the newest post or poll that it rests on."""
+        return max(self.changed_at, self.last_post_at)
+
+    @property
     def waits(self) -> bool:
         """True if it is resolved, acted on before, and not yet proven."""
         return self.status == "resolved" and self.opened and not self.confirmed

@@ -36,7 +36,7 @@ class ReceiverUptime:
         self._name = name
         self._takes_posts = False
         self._since: datetime | None = None
-        """Since when posts have been taken, as far as this receiver knows; None: it was interrupted, or asks yet."""
+        """Since when posts have been taken, as far as this receiver knows; None: it was interrupted."""
         self._known_at = clock.now()
         """Time at which `_since` was set."""
         self._wakers: set[Callable[[], None]] = set()
@@ -52,9 +52,9 @@ class ReceiverUptime:
 
     async def begin(self) -> None:
         """This process takes posts from now on, and goes on from the time of those that do so already."""
-        self._takes_posts = True
+        self._takes_posts, now = True, self._clock.now()
         try:
-            self._go_on(min(await self._of_others() or (), default=None))
+            self._go_on(min(await self._of_others() or (), default=now))
         except BusError as error:
             log.info("other receivers are asked later", extra={"reason": str(error)})
         self._wake()
@@ -90,7 +90,7 @@ class ReceiverUptime:
         for wake in [*self._wakers]:
             wake()
 
-    def _go_on(self, since: datetime | None) -> None:
+    def _go_on(self, since: datetime) -> None:
         self._since, self._known_at = since, self._clock.now()
 
     def _own(self) -> datetime | None:

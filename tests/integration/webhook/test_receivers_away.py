@@ -1,12 +1,14 @@
-"""Whole processes on a real nats-server: what a resolved proves after a time in which no receiver took posts."""
+"""Whole processes on a real nats-server: alerts after a time without receivers, and after the bus was wiped."""
 
 from __future__ import annotations
 
 import asyncio
+import shutil
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 import aiohttp
 import pytest
@@ -15,6 +17,7 @@ from aiohttp import web
 from bus import subjects
 from bus.embedded import EmbeddedServer
 from bus.envelope import decode
+from bus.errors import Unavailable
 from bus.jetstream import JetStreamBus, provision
 from bus.messages import Health, Observation, RefreshRequest
 from bus.topology import FACTS
@@ -27,7 +30,13 @@ TARGET = "service/east/shop/checkout"
 RULES = """
 apiVersion: reactor/v1
 sources:
-  - {name: am, kind: AlertmanagerWebhook, target: "service/east/shop/{service}", onResolved: Healthy}
+  - name: am
+    kind: AlertmanagerWebhook
+    target: "service/east/shop/{service}"
+    matchers: 'alertname="Down"'
+    onResolved: Healthy
+    refreshSeconds: 300
+    staleSeconds: 900
 rules:
   - {name: tell, kind: Notification, match: "service/**"}
 """
@@ -36,30 +45,66 @@ rules:
 class Scene:
     """A bus, an Alertmanager that lists what it is told to, and processes of a fleet."""
 
-    def __init__(self, folder: Path, bus: JetStreamBus, nats: str, api: str) -> None:
-        self._folder, self._bus, self._nats, self._api = folder, bus, nats, api
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
         (folder / "rules.yaml").write_text(RULES)
+        self.lists: list[dict[str, Any]] = []
+        self.answers_after = 0.0
+        """Seconds that the Alertmanager takes for its answer."""
+
+    async def begin(self, stack: AsyncExitStack) -> None:
+        app = web.Application()
+        app.router.add_get("/api/v2/alerts", self._listed)
+        runner = web.AppRunner(app)
+        await runner.setup()
+        stack.push_async_callback(runner.cleanup)
+        site = web.TCPSite(runner, "127.0.0.1", 0)
+        await site.start()
+        self._api = site.name
+        self._nats = await stack.enter_async_context(EmbeddedServer(self._folder / "nats"))
+        self._bus = await stack.enter_async_context(JetStreamBus.connect(self._nats.url, name="test"))
+        await provision(self._bus)
+
+    async def _listed(self, _: web.Request) -> web.Response:
+        await asyncio.sleep(self.answers_after)
+        return web.json_response([one | {"status": {"state": "active"}} for one in self.lists])
 
     @asynccontextmanager
     async def process(self, name: str) -> AsyncIterator[App]:
         settings = Settings.model_validate(
             {
                 "ruleFiles": [str(self._folder / "rules.yaml")], "name": name, "receiver": {"listen": "127.0.0.1:0"},
-                "bus": {"url": self._nats, "partitions": 4}, "alertmanager": {"main": {"url": self._api}},
+                "bus": {"url": self._nats.url, "partitions": 4}, "alertmanager": {"main": {"url": self._api}},
             }
         )  # fmt: skip
         async with App(settings) as app:
             yield app
 
+    async def post(self, app: App, *alerts: dict[str, Any]) -> None:
+        """One after the other."""
+        async with aiohttp.ClientSession(headers={"Content-Type": "application/json"}) as session:
+            for one in alerts:
+                async with session.post(f"{app.receiver_url}/v1/alerts/am", data=body(one)) as answer:
+                    assert answer.status == 200, await answer.text()
+
     async def recovers(self, app: App) -> datetime:
         """The alert is posted and resolved: gives since when the target is healthy."""
-        async with aiohttp.ClientSession() as session:
-            for one in (alert(), resolved()):
-                headers = {"Content-Type": "application/json"}
-                url = f"{app.receiver_url}/v1/alerts/am"
-                async with session.post(url, data=body(one), headers=headers) as answer:
-                    assert answer.status == 200, await answer.text()
+        await self.post(app, alert(), resolved())
         return _since(await self._said(Clock().now(), proven=False))
+
+    async def wipe(self) -> None:
+        """The server comes back without all that reactors keep on the bus."""
+        await self._nats.stop()
+        shutil.rmtree(self._nats.folder / "store")
+        await self._nats.start()
+
+    async def statuses(self) -> dict[str, str]:
+        """Newest statuses on the bus, by service."""
+        try:
+            said = [decode(one.body).data for one in await self._bus.last_of_each(FACTS, f"{subjects.ROOT}.facts.>")]
+        except Unavailable:
+            return {}
+        return {one.target.rpartition("/")[2]: one.status for one in said if isinstance(one, Observation)}
 
     async def healthy_since(self) -> datetime:
         """Ask as a decider does, and give since when the target is healthy by the answer."""
@@ -86,21 +131,10 @@ def _since(said: Observation) -> datetime:
 
 @pytest.fixture
 async def scene(tmp_path: Path) -> AsyncIterator[Scene]:
-    async def listed(_: web.Request) -> web.Response:
-        return web.json_response([])
-
-    app = web.Application()
-    app.router.add_get("/api/v2/alerts", listed)
-    runner = web.AppRunner(app)
+    scene = Scene(tmp_path)
     async with AsyncExitStack() as stack:
-        await runner.setup()
-        stack.push_async_callback(runner.cleanup)
-        site = web.TCPSite(runner, "127.0.0.1", 0)
-        await site.start()
-        nats = await stack.enter_async_context(EmbeddedServer(tmp_path / "nats"))
-        bus = await stack.enter_async_context(JetStreamBus.connect(nats.url, name="test"))
-        await provision(bus)
-        yield Scene(tmp_path, bus, nats.url, site.name)
+        await scene.begin(stack)
+        yield scene
 
 
 async def test_a_recovery_lasts_over_a_rolling_restart_and_not_over_a_time_without_receivers(scene: Scene) -> None:
@@ -113,3 +147,31 @@ async def test_a_recovery_lasts_over_a_rolling_restart_and_not_over_a_time_witho
     back_at = Clock().now()
     async with scene.process("three"):
         assert await scene.healthy_since() > back_at
+
+
+async def test_a_process_that_lives_through_a_wiped_bus_says_at_once_which_alerts_fire(scene: Scene) -> None:
+    scene.lists = [alert()]
+    async with scene.process("one"):
+        async with asyncio.timeout(30):
+            while await scene.statuses() != {"checkout": "Unhealthy"}:  # what is waited for has no event of its own
+                await asyncio.sleep(0.1)
+        scene.lists = [alert(), alert("f2", service="cart")]
+        await scene.wipe()
+        async with asyncio.timeout(20):
+            while await scene.statuses() != {"checkout": "Unhealthy", "cart": "Unhealthy"}:
+                await asyncio.sleep(0.1)
+
+
+async def test_a_start_on_an_empty_bus_waits_for_what_alertmanager_lists(scene: Scene) -> None:
+    """Other sources of the process speak afterwards: alone they might bring traffic back."""
+    scene.lists, scene.answers_after = [alert()], 1.0
+    async with scene.process("one"):
+        assert await scene.statuses() == {"checkout": "Unhealthy"}
+
+
+async def test_a_start_on_an_empty_bus_waits_two_seconds_at_most(scene: Scene) -> None:
+    scene.lists, scene.answers_after = [alert()], 6.0
+    began = asyncio.get_running_loop().time()
+    async with scene.process("one"):
+        assert await scene.statuses() == {}
+        assert asyncio.get_running_loop().time() - began < 6
