@@ -39,6 +39,7 @@ class ReceiverUptime:
         """Since when posts have been taken, as far as this receiver knows; None: it was interrupted."""
         self._known_at = clock.now()
         """Time at which `_since` was set."""
+        self._interruptions = 0
         self._wakers: set[Callable[[], None]] = set()
 
     @asynccontextmanager
@@ -52,9 +53,9 @@ class ReceiverUptime:
 
     async def begin(self) -> None:
         """This process takes posts from now on, and goes on from the time of those that do so already."""
-        self._takes_posts, now = True, self._clock.now()
+        self._takes_posts = True
         try:
-            self._go_on(min(await self._of_others() or (), default=now))
+            await self._ask()
         except BusError as error:
             log.info("other receivers are asked later", extra={"reason": str(error)})
         self._wake()
@@ -68,6 +69,7 @@ class ReceiverUptime:
     def interrupted(self) -> None:
         """A post was refused, or would have been: the bus did not take it."""
         self._since = None
+        self._interruptions += 1
         self._wake()
 
     async def since(self) -> datetime | None:
@@ -75,14 +77,16 @@ class ReceiverUptime:
 
         None: not known, as there are receivers of an earlier release only. Raises Unavailable.
         """
-        if (known := self._own()) is not None:
-            return known
-        now = self._clock.now()
+        known = self._own()
+        return known if known is not None else await self._ask()
+
+    async def _ask(self) -> datetime | None:
+        now, interruptions = self._clock.now(), self._interruptions
         others = await self._of_others()
         if others is None:
             return None
         since = min(others, default=now)
-        if self._takes_posts:
+        if self._takes_posts and self._interruptions == interruptions:
             self._go_on(since)
         return since
 
@@ -107,9 +111,11 @@ class ReceiverUptime:
     async def _of_others(self) -> Sequence[datetime] | None:
         """Times of the receivers that have one. None: all receivers are of an earlier release, and do not answer."""
         names = [one.name for one in await present(self._bus) if ROLE in one.roles and one.name != self._name]
-        answers = await asyncio.gather(*(self._bus.request(_subject(name), b"", ASK) for name in names))
-        if names and not self._takes_posts and not any(answers):
+        listens = await asyncio.gather(*(self._bus.is_present(_subject(name), ASK) for name in names))
+        asked = [name for name, there in zip(names, listens, strict=True) if there is not False]
+        if names and not asked and not self._takes_posts:
             return None
+        answers = await asyncio.gather(*(self._bus.request(_subject(name), b"", ASK) for name in asked))
         return [since for answer in answers if answer and (since := _read(answer))]
 
 

@@ -546,6 +546,16 @@ async def test_a_watch_goes_on_in_a_bucket_that_was_created_again(bus: Bus) -> N
         assert await anext(changes) == KeyValueEntry("3.d", b"new", revision)
 
 
+async def test_who_listens_on_a_subject_is_present(bus: Bus) -> None:
+    async def answer(_: bytes) -> bytes:
+        return b"here"
+
+    stop = await bus.listen(subjects.alive("reactor-3"), answer)
+    assert await bus.is_present(subjects.alive("reactor-3"), LONG) is True
+    await stop()
+    assert await bus.is_present(subjects.alive("reactor-3"), LONG) is False
+
+
 async def test_asking_tells_at_once_that_there_is_no_listener(bus: Bus) -> None:
     clock = asyncio.get_running_loop().time
     started = clock()

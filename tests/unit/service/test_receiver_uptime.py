@@ -3,17 +3,28 @@ again."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack
 
 import pytest
 
 from bus import subjects
 from bus.errors import Unavailable
+from bus.port import Handler
 from bus.testing.memory import MemoryBus
 from reactor.fleet.presence import Presence, Process
 from reactor.fleet.receiver_uptime import ReceiverUptime
 from tests.clock import START, HandClock
+
+
+def said(first: Callable[[], None], answer: bytes) -> Handler:
+    """Gives the same answer always, after `first`."""
+
+    async def handle(_: bytes) -> bytes:
+        first()
+        return answer
+
+    return handle
 
 
 class Fleet:
@@ -139,13 +150,36 @@ async def test_receivers_of_an_earlier_release_are_believed(fleet: Fleet) -> Non
         assert await fleet.since(await fleet.receiver("new", at=30), at=30) == 30
 
 
-async def test_an_answer_that_cannot_be_read_is_none(fleet: Fleet) -> None:
-    async def nonsense(_: bytes) -> bytes:
-        return b'{"since": 7}'
+async def test_who_is_interrupted_while_it_asks_asks_again(fleet: Fleet) -> None:
+    one = await fleet.receiver("a", at=10)
+    stop = await fleet.bus.listen(
+        subjects.alive("receiver-b"), said(one.interrupted, b'{"since": "2026-01-01T00:00:00Z"}')
+    )
+    async with Presence(fleet.bus, Process("b", ("receiver",), "digest", START)).here():
+        one.interrupted()
+        await fleet.since(one, at=20)
+        await stop()
+        assert await fleet.since(one, at=30) == 30
 
+
+async def test_receivers_that_hang_are_not_taken_for_an_earlier_release(
+    fleet: Fleet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    router = await fleet.start("r", roles=("router",))
+    await fleet.receiver("a", at=10)
+
+    async def hangs(*_: object) -> None:
+        return None
+
+    monkeypatch.setattr(fleet.bus, "is_present", hangs)
+    monkeypatch.setattr(fleet.bus, "request", hangs)
+    assert await fleet.since(router, at=20) == 20
+
+
+async def test_an_answer_that_cannot_be_read_is_none(fleet: Fleet) -> None:
     one = await fleet.receiver("a", at=10)
     async with Presence(fleet.bus, Process("odd", ("receiver",), "digest", START)).here():
-        await fleet.bus.listen(subjects.alive("receiver-odd"), nonsense)
+        await fleet.bus.listen(subjects.alive("receiver-odd"), said(lambda: None, b'{"since": 7}'))
         one.interrupted()
         assert await fleet.since(one, at=12) == 12
 
