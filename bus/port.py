@@ -167,6 +167,11 @@ class Store(Protocol):
         """The same by one request for each, for few: any user who may read the bucket may. Raises Unavailable."""
         ...
 
+    async def created_at(self) -> datetime:
+        """Time at which this bucket was created. Another time: it is another one of the same name, and its revisions
+        count from 1 again. Raises Unavailable."""
+        ...
+
     def watch(self, pattern: str) -> AbstractAsyncContextManager[AsyncIterator[KeyValueEntry | str]]:
         """All entries under a pattern, then each change as it comes; a removed key is given as its bare name."""
         ...

@@ -126,7 +126,7 @@ CHANNELS = {
     "alive": Channel(
         subjects.alive, ("MEMBER",), (),
         "A request that a running reactor answers; no stream keeps it.",
-        plain="nothing; the answer is empty too", sends=True,
+        plain="nothing; the answer is empty, and that of a receiver says since when it takes posts", sends=True,
     ),
     "refresh": Channel(
         subjects.refresh, ("SOURCE",), (),

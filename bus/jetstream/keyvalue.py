@@ -89,6 +89,11 @@ class KeyValueStore:
         """All entries under a pattern, one request for each. Raises Unavailable."""
         return await self._whole(pattern, ScannedReading)
 
+    async def created_at(self) -> datetime:
+        """Time at which the bucket was created. Raises Unavailable."""
+        info = await self._connection.api(f"STREAM.INFO.{self._stream}", {})
+        return datetime.fromisoformat(info["created"])
+
     async def _whole(self, pattern: str, kind: type[ScannedReading | OrderedReading]) -> Sequence[KeyValueEntry]:
         try:
             return await self._standing(pattern, kind)

@@ -127,7 +127,9 @@ class MemoryBus:
 
     async def is_present(self, subject: str, timeout: timedelta) -> bool | None:  # noqa: ARG002 - an answer here takes no time
         """True: one answers. False: no process listens. None: the bus is down."""
-        return None if self.down else subject in self._answered
+        if self.down:
+            return None
+        return subject in self._answered or any(listener.subject == subject for listener in self._listening)
 
     async def listen(self, subject: str, handler: Handler) -> Callable[[], Awaitable[None]]:
         """Call the handler with each core message on this subject until the function that is given back is called."""

@@ -60,6 +60,11 @@ class MemoryStore:
         """The same."""
         return await self.entries(pattern)
 
+    async def created_at(self) -> datetime:
+        """Time at which the bucket was created."""
+        self._check()
+        return self._log.created
+
     @asynccontextmanager
     async def watch(self, pattern: str) -> AsyncIterator[AsyncIterator[KeyValueEntry | str]]:
         """All entries under a pattern, then each change."""

@@ -2,6 +2,8 @@
 
 A repeated word is no evidence. Where an Alertmanager can be asked, its answer is: a POST may have been written ten
 seconds before it came in (Alertmanager tries the same one again and again), so it counts only while no answer comes.
+That a believed recovery lasts is shown by a poll that does not list the alert, and only from when on receivers have
+taken each POST: what fired and ended before, while none did, is neither posted nor listed.
 """
 
 from __future__ import annotations
@@ -35,7 +37,11 @@ class AlertEvidence:
         self.pollable = pollable
         self.unanswered_at: datetime | None = None
         """Begin of the latest poll, if no Alertmanager answered it; None: one did."""
+        self.receiving_since: datetime | None = None
+        """Time since when receivers have taken each POST, as known at the latest poll; None: not known."""
         self._active: dict[str, datetime] = {}
+        self._over: dict[str, datetime] = {}
+        self._relapsed: dict[str, datetime] = {}
         self._posted: dict[str, datetime] = {}
         self._asked: dict[str, datetime] = {}
         self._confirmed: dict[str, datetime] = {}
@@ -43,6 +49,15 @@ class AlertEvidence:
     def active(self, key: str, at: datetime) -> None:
         """A poll that began then found the alert active: neither silenced nor inhibited."""
         self._active[key] = at
+
+    def over(self, key: str, at: datetime) -> None:
+        """A poll that began then did not find an alert that is resolved."""
+        self._over[key] = at
+
+    def relapsed(self, key: str, at: datetime) -> None:
+        """A poll that began then found an alert that is resolved: it fires again, silenced or inhibited."""
+        self._over.pop(key, None)
+        self._relapsed[key] = at
 
     def posted(self, key: str, at: datetime) -> None:
         """A POST that came in then said that the alert fires."""
@@ -61,7 +76,7 @@ class AlertEvidence:
 
     def keep(self, keys: Collection[str]) -> None:
         """Forget all other alerts."""
-        for known in (self._active, self._posted, self._asked, self._confirmed):
+        for known in (self._active, self._over, self._relapsed, self._posted, self._asked, self._confirmed):
             for key in [key for key in known if key not in keys]:
                 del known[key]
 
@@ -71,6 +86,17 @@ class AlertEvidence:
         counts = not self.pollable or (self.unanswered_at is not None and posted_at <= self.unanswered_at)
         polled_at = max(state.changed_at, self._active.get(state.key, state.changed_at))
         return max(polled_at, posted_at) if counts else polled_at
+
+    def over_at(self, state: AlertState) -> datetime:
+        """Time at which a resolved alert was last seen to be over."""
+        return max(state.changed_at, self._over.get(state.key, state.changed_at))
+
+    def _over_since(self, state: AlertState) -> datetime:
+        """Time since when it has been over without a break, as far as polls show it."""
+        if state.key not in self._over:
+            return state.changed_at
+        known_since = self.receiving_since or state.changed_at
+        return max(state.changed_at, known_since, self._relapsed.get(state.key, state.changed_at))
 
     def of(self, states: Iterable[AlertState], status: Health, source: AlertmanagerWebhook, *, lasting: bool) -> Proof:
         """Give what proves the status of a target. `states`: all its alerts. `lasting`: nothing more is said of it."""
@@ -83,7 +109,10 @@ class AlertEvidence:
         name = source.name if source.confirm else ""
         if status is Health.UNKNOWN:
             return Proof(name)
-        name = name if source.on_resolved == "Confirm" and not lasting else ""
+        if source.on_resolved == "Healthy" and not lasting:
+            seen_at = min(self.over_at(state) for state in told)
+            return Proof(source.name, seen_at, max(self._over_since(state) for state in told))
+        name = "" if lasting else name
         since = max(state.changed_at for state in told)
         asked_at = (self._confirmed.get(state.key, state.changed_at) for state in told)
         return Proof(name, max(since, *asked_at) if name else None, since)

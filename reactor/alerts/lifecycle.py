@@ -21,7 +21,7 @@ from reactor.alerts.alert_limits import Admission
 from reactor.alerts.origins import Origin, Origins
 from reactor.alerts.polling import AlertsApi
 from reactor.alerts.publisher import AlertPublisher, Tell
-from reactor.alerts.reconcile import ABSENT, ABSENT_UNLISTED, Reconciler
+from reactor.alerts.reconcile import ABSENT, ABSENT_UNLISTED, ReceivingSince, Reconciler, always
 from reactor.alerts.recovery import Confirming, QueryPrometheus
 from reactor.alerts.states import AlertOpinion, AlertOutcome, AlertState, key_of, take
 from reactor.alerts.store import AlertStore, Change, fold
@@ -75,6 +75,7 @@ class AlertLifecycle:
         tell: Tell,
         query: QueryPrometheus,
         alertmanagers: Mapping[str, AlertsApi],
+        receiving_since: ReceivingSince = always,
         reconcile_every: timedelta = RECONCILE,
         absent_for: timedelta = ABSENT,
         unlisted_for: timedelta = ABSENT_UNLISTED,
@@ -87,14 +88,16 @@ class AlertLifecycle:
         self._origins = Origins(sources, throttle, self._admission)
         self._evidence = AlertEvidence(pollable=bool(alertmanagers))
         self._reconciler = Reconciler(
-            self._alert_store, self._origins, clock, alertmanagers, throttle, self._evidence, absent_for=absent_for,
-            unlisted_for=unlisted_for,
+            self._alert_store, self._origins, clock, alertmanagers, throttle, self._evidence,
+            receiving_since=receiving_since, absent_for=absent_for, unlisted_for=unlisted_for,
         )  # fmt: skip
         self._reconcile_every = reconcile_every
         self._confirming = Confirming(self._alert_store, self._origins, clock, query, throttle, self._evidence)
         self._publisher = AlertPublisher(self._alert_store.alert_cache, self._origins, tell, self._evidence)
         self._swept_at: datetime | None = None
         self._tidied_at: datetime | None = None
+        self._facts_lost = False
+        self._due = asyncio.Event()
 
     async def __aenter__(self) -> AlertLifecycle:
         """Read the bucket, so that a restart forgets nothing, and follow it. Raises Unavailable."""
@@ -130,7 +133,7 @@ class AlertLifecycle:
         return frozenset(origin.source.name for origin in self._origins.all)
 
     async def refresh(self, source: str, request: RefreshRequest) -> None:
-        """Look again, and say what is seen of these targets: firing alerts are polled, recoveries confirmed again.
+        """Look again, and say what is seen of these targets: alerts are polled, recoveries confirmed again.
 
         What no Alertmanager lists any more is not said to fire; in its time it counts as gone. Raises Unavailable.
         """
@@ -138,7 +141,7 @@ class AlertLifecycle:
         asked = [AlertOpinion(source, signal, target) for target in request.targets for signal in sorted(signals)]
         states = [state for opinion in asked for state in self._alert_store.alert_cache.of(opinion)]
         looks = [self._confirming.ask(states, request.not_before)]
-        if any(state.status == "firing" and self._evidence.seen_at(state) < request.not_before for state in states):
+        if any(self._reconciler.needs_poll(state, request.not_before) for state in states):
             looks.append(self._reconciler.ask(request.not_before))
         for failure in await asyncio.gather(*looks, return_exceptions=True):
             if failure:
@@ -146,6 +149,29 @@ class AlertLifecycle:
         now = self._clock.now()
         await self._publisher.answer(asked, request.not_before, now)
         await self._publisher.speak(asked, now)
+
+    @property
+    def is_empty(self) -> bool:
+        """True if no alert is remembered: the bus is new, or was wiped."""
+        return not self._alert_store.alert_cache.keys()
+
+    def look_now(self) -> None:
+        """Poll at once: posts may have been lost."""
+        self._reconciler.now()
+        self._due.set()
+
+    def facts_lost(self) -> None:
+        """The bus was wiped: what is remembered is stored and said again at once, and polled."""
+        self._facts_lost = True
+        self.look_now()
+
+    async def wait(self, seconds: float) -> None:
+        """Wait until it is time for the next sweep: so long, or until something is due at once."""
+        try:
+            async with asyncio.timeout(seconds):
+                await self._due.wait()
+        except TimeoutError:
+            return
 
     async def sweep(self) -> None:
         """Do what is due: say standing statuses again, seek proofs, reconcile, forget. To be called every second.
@@ -159,7 +185,13 @@ class AlertLifecycle:
                 log.warning("standing alerts wait for the bus", extra={"reason": str(error)})
 
     async def _sweep(self, now: datetime) -> None:
+        self._due.clear()
         self._alert_store.check()
+        if self._facts_lost:
+            self._publisher.forget()
+            await self._publisher.refresh(now)  # first: other sources say at the same time what they know
+            await self._alert_store.read()
+            self._facts_lost = False
         if self._swept_at and now - self._swept_at > AWAY:
             self._reconciler.looked_away()
             await self._alert_store.read()
@@ -170,6 +202,7 @@ class AlertLifecycle:
         if failures:
             raise failures[0]
         if self._tidied_at is None or now - self._tidied_at >= TIDY:
+            await self._alert_store.look_for_another()
             await self._tidy(now)
             self._tidied_at = now
         await self._publisher.refresh(self._clock.now())

@@ -70,6 +70,10 @@ class AlertPublisher:
         if failures:
             raise failures[0]
 
+    def forget(self) -> None:
+        """The bus has lost what was said: all of it is said again."""
+        self._told.clear()
+
     async def refresh(self, now: datetime) -> None:
         """Say what changed in the bucket against our own words, and then what it is time to say again."""
         await self.news(now)

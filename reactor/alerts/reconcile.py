@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from datetime import datetime, timedelta
 
+from bus.errors import Unavailable
 from reactor.alerts.alert import Alert
 from reactor.alerts.alert_evidence import AlertEvidence
 from reactor.alerts.origins import Origin, Origins
@@ -25,6 +26,7 @@ from reactor.alerts.states import (
     AlertOutcome,
     AlertState,
     fires_again,
+    is_late_firing,
     key_of,
     take,
 )
@@ -45,19 +47,31 @@ SOON = timedelta(seconds=5)
 """Wait from a first POST to the poll of the API that shows if the alert is listed."""
 
 
+ReceivingSince = Callable[[], Awaitable[datetime | None]]
+"""Gives since when receivers have taken each POST; None: not known. Raises Unavailable."""
+
+
+async def always() -> datetime | None:
+    """Receivers were never away, as far as this process knows."""
+    return None
+
+
 class Reconciler:
     """Knows since when what is absent, and when each alert was last listed."""
 
     def __init__(
         self, alert_store: AlertStore, origins: Origins, clock: Clock, endpoints: Mapping[str, AlertsApi],
-        throttle: LogThrottle, evidence: AlertEvidence, *, absent_for: timedelta = ABSENT,
-        unlisted_for: timedelta = ABSENT_UNLISTED,
+        throttle: LogThrottle, evidence: AlertEvidence, *, receiving_since: ReceivingSince = always,
+        absent_for: timedelta = ABSENT, unlisted_for: timedelta = ABSENT_UNLISTED,
     ) -> None:  # fmt: skip
         self._alert_store = alert_store
         self._origins = origins
         self._clock = clock
         self._polling = Polling(endpoints, throttle)
         self._evidence = evidence
+        self._receiving_since = receiving_since
+        self._unanswered_since: datetime | None = None
+        """Begin of the first of the latest polls that no Alertmanager answered; None: one answered the latest."""
         self._absent_for = absent_for
         self._unlisted_for = unlisted_for
         self._absent: dict[str, datetime] = {}
@@ -72,8 +86,12 @@ class Reconciler:
         """Count absences again: what happened meanwhile was not seen."""
         self._absent.clear()
 
+    def now(self) -> None:
+        """Poll at the next call: posts may have been lost."""
+        self._again_at = None
+
     def soon(self) -> None:
-        """Poll within a few seconds: an alert came in that no poll has seen."""
+        """Poll within a few seconds: an alert came in that no poll has seen, or a poll came to no end."""
         if self._again_at is not None:
             self._again_at = min(self._again_at, self._clock.now() + SOON)
 
@@ -83,15 +101,27 @@ class Reconciler:
             now = self._clock.now()
             if self._again_at is None or now >= self._again_at:
                 self._again_at = now + every
-                await self._reconcile()
+                try:
+                    await self._reconcile()
+                except (Unavailable, asyncio.CancelledError):
+                    self.soon()
+                    raise
+
+    def needs_poll(self, state: AlertState, moment: datetime) -> bool:
+        """True if only a poll can prove the state of an alert at this moment."""
+        if state.status == "firing":
+            return self._evidence.pollable and self._evidence.seen_at(state) < moment
+        return self._is_believed(state) and self._evidence.over_at(state) < moment
 
     async def ask(self, not_before: datetime) -> None:
         """Poll now, unless a poll that began at `not_before` or later has ended meanwhile: one serves all who wait."""
         async with self._one_at_a_time:
-            if self._polling.endpoints and (self._asked_at is None or self._asked_at < not_before):
+            if self._asked_at is None or self._asked_at < not_before:
                 await self._reconcile()
 
     async def _reconcile(self) -> None:
+        if any(origin.believes for origin in self._origins.all):
+            self._evidence.receiving_since = await self._receiving_since()
         self._asked_at = asked_at = self._clock.now()
         poll = await self._polling.poll()
         active: set[str] = set()
@@ -107,6 +137,30 @@ class Reconciler:
         self._evidence.unanswered_at = None if poll.answered else asked_at
         for key in active:
             self._evidence.active(key, asked_at)
+        await self._note_recoveries(poll, asked_at)
+
+    async def _note_recoveries(self, poll: Poll, asked_at: datetime) -> None:
+        """Note which believed recoveries last: no Alertmanager lists the alert, or none can be asked.
+
+        Where none has answered for long, it is as if there were none: a wrong URL keeps no traffic away for good.
+        """
+        self._unanswered_since = None if poll.answered else self._unanswered_since or asked_at
+        if self._polling.endpoints and self._unanswered_since and asked_at - self._unanswered_since < self._absent_for:
+            return
+        async for key, state in sliced(self._alert_store.alert_cache.items()):
+            if not self._is_believed(state):
+                continue
+            found = poll.listed.get(state.fingerprint)
+            if found is not None and not is_late_firing(state, found.alert, asked_at):
+                self._evidence.relapsed(key, asked_at)
+            else:
+                self._evidence.over(key, asked_at)
+
+    def _is_believed(self, state: AlertState) -> bool:
+        if not state.confirmed or state.status != "resolved":
+            return False
+        origin = self._origins.of_state(state)
+        return origin is not None and origin.believes
 
     async def _of_known(self, poll: Poll, asked_at: datetime, active: set[str]) -> dict[str, Change]:
         """Give what becomes of what we remember, and add to `active` the keys of what fires."""

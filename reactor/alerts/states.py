@@ -90,6 +90,11 @@ class AlertState(BaseModel):
         return key_of(self.opinion, self.fingerprint)
 
     @property
+    def told_at(self) -> datetime:
+        """Time of the newest post or poll that it rests on."""
+        return max(self.changed_at, self.last_post_at)
+
+    @property
     def waits(self) -> bool:
         """True if it is resolved, acted on before, and not yet proven."""
         return self.status == "resolved" and self.opened and not self.confirmed
@@ -121,7 +126,7 @@ def take(
             return _ended(state, alert, at, opinion, believe=believe), AlertOutcome.TAKEN
         return _heartbeat(state, alert, at), AlertOutcome.REPEATED
     if alert.status == "firing":
-        if _late_firing(state, alert, at):
+        if is_late_firing(state, alert, at):
             return state, AlertOutcome.IGNORED
         return _begin(alert, at, opinion, opened=True, believe=believe), AlertOutcome.TAKEN
     if _late_resolved(state, alert, at):
@@ -165,7 +170,8 @@ def fires_again(state: AlertState, alert: Alert, seen_at: datetime) -> bool:
     return _began_after(alert.starts_at, seen_at) and _began_after(alert.starts_at, state.starts_at)
 
 
-def _late_firing(state: AlertState, alert: Alert, at: datetime) -> bool:
+def is_late_firing(state: AlertState, alert: Alert, at: datetime) -> bool:
+    """True if a firing that came in `at` is older than the resolved that is known."""
     if _began_after(alert.starts_at, state.resolved_at):
         return False
     if at <= state.last_post_at:

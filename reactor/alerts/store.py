@@ -10,6 +10,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import aclosing
+from datetime import datetime
 
 from bus.errors import KeyNotFound, Refused, Unavailable
 from bus.port import KeyValueEntry, Store
@@ -35,6 +36,11 @@ class AlertStore:
     def __init__(self, store: Store) -> None:
         self._store = store
         self.alert_cache = AlertCache()
+        self._created_at: datetime | None = None
+        """Time at which the bucket was created that was last read."""
+        self._lost: dict[str, AlertState] = {}
+        """States of a bucket that was wiped, until they are in the next one."""
+        self._reading = asyncio.Lock()
         self._following: asyncio.Task[None] | None = None
         self._one_at_a_time = asyncio.Lock()  # posts of one group, taken at once, would only refuse each other
 
@@ -50,12 +56,33 @@ class AlertStore:
             await asyncio.gather(self._following, return_exceptions=True)
 
     async def read(self) -> None:
-        """Read the whole bucket: at the start, and after a time in which changes may have been missed."""
-        entries = await self._store.entries(">")
-        for key in self.alert_cache.keys() - {entry.key for entry in entries}:
-            self.alert_cache.forget(key)
-        async for entry in sliced(entries):
-            self.alert_cache.apply(entry)
+        """Read the whole bucket: at the start, and after a time in which changes may have been missed.
+
+        Where it was created again, what was in the one before is written into it. Raises Unavailable.
+        """
+        async with self._reading:
+            created_at = await self._store.created_at()
+            entries = await self._store.entries(">")
+            if self._created_at not in (None, created_at):
+                self._lost |= dict(self.alert_cache.items())
+                log.warning(
+                    "the alerts bucket was lost: what is remembered of %d alerts is stored again", len(self._lost)
+                )
+                for key in [*self.alert_cache.keys()]:
+                    self.alert_cache.forget(key)  # also revisions: they count from 1 again
+            self._created_at = created_at
+            for key in self.alert_cache.keys() - {entry.key for entry in entries}:
+                self.alert_cache.forget(key)
+            async for entry in sliced(entries):
+                self.alert_cache.apply(entry)
+            if self._lost:
+                await self.change({key: _newer(state) for key, state in self._lost.items()})
+                self._lost = {}
+
+    async def look_for_another(self) -> None:
+        """Read the bucket if it was created again, which its watch does not tell. Raises Unavailable."""
+        if self._lost or await self._store.created_at() != self._created_at:
+            await self.read()
 
     def check(self) -> None:
         """Raise what ended the following, if anything did: without it we would go on with what we knew then."""
@@ -130,6 +157,13 @@ class AlertStore:
             await self.read()
         except Unavailable as error:
             log.warning("the alerts bucket cannot be read", extra={"reason": str(error)})
+
+
+def _newer(lost: AlertState) -> Change:
+    def change(state: AlertState | None) -> AlertState | None:
+        return lost if state is None or state.told_at < lost.told_at else state
+
+    return change
 
 
 def fold(changes: Iterable[Change]) -> Change:

@@ -17,13 +17,32 @@ REST_SECONDS_MAX = 10.0
 T = TypeVar("T")
 
 
+class _QuietLoop(asyncio.SelectorEventLoop):
+    """An event loop. One that could not be made, as no file descriptor was left, raises that and prints nothing."""
+
+    _complete = False
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._complete = True
+
+    def __del__(self) -> None:
+        if self._complete:
+            super().__del__()
+
+
 def in_thread(load: Callable[[], Coroutine[Any, Any, T]], *, what: str) -> Callable[[], Awaitable[T]]:
     """Give `load` as a call that runs it on an event loop of its own, in a thread of its own: each cluster's may hang.
 
     `what`: whose credentials, for metrics and thread dumps. Who is cancelled leaves the thread to its end.
     """
     threads = Threads(f"credentials-{what}", 1)
-    return lambda: threads.run(lambda: asyncio.run(load()))
+
+    def run() -> T:
+        with asyncio.Runner(loop_factory=_QuietLoop) as runner:
+            return runner.run(load())
+
+    return lambda: threads.run(run)
 
 
 def rest_seconds(took: float) -> float:

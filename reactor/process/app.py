@@ -18,6 +18,7 @@ from bus.topology import GROUPS
 from reactor.audit.signing import Signer
 from reactor.decide.decider import Decider
 from reactor.fleet.presence import Presence, Process, few
+from reactor.fleet.receiver_uptime import ReceiverUptime
 from reactor.process.active_roles import ActiveRoles
 from reactor.process.bus_cleanup import LeaseCollector
 from reactor.process.bus_repair import BusReconciler
@@ -151,10 +152,14 @@ class App:
         await ready(bus, self.settings.bus, self.clock)
         await files.remember(bus.store(GROUPS))
         repair = BusReconciler(bus, self.settings.bus, self.roles)
-        self._watch = BusWatch(bus, self.clock, repair, self._health, self.settings.bus.store)
+        uptime = ReceiverUptime(bus, self.clock, self.name)
+        self._watch = BusWatch(bus, self.clock, repair, self._health, self.settings.bus.store, uptime.interrupted)
         presence = Presence(bus, self._process(files))
         await self._stack.enter_async_context(presence.here())  # before anything is taken in this name
-        context = await self._context(bus, repair)
+        if "receiver" in self.roles:
+            await self._stack.enter_async_context(uptime.answering())
+            self._stack.callback(bus.connection.watch(uptime.interrupted))
+        context = await self._context(bus, repair, uptime)
         self._active = active = ActiveRoles(context, self.roles, self._listen_for, self._broken)
         self._stack.push_async_callback(active.close)
         await active.start(files.rules)
@@ -177,7 +182,8 @@ class App:
         self._run("lease collector", LeaseCollector(bus).run)
         self._run("rule files", watch)
         if "receiver" in self.roles:
-            self._webhooks.bus = bus
+            self._webhooks.bus, self._webhooks.on_refused = bus, uptime.interrupted
+            await uptime.begin()
 
     async def _serve_page(self, bus: JetStreamBus, files: RuleFiles) -> None:
         from reactor.web.backtest_folder import BacktestFolder
@@ -202,7 +208,7 @@ class App:
         self._run("web updates", board.publish)
         self.web_url = await self._stack.enter_async_context(self.page.listening())
 
-    async def _context(self, bus: JetStreamBus, repair: BusReconciler) -> ProcessContext:
+    async def _context(self, bus: JetStreamBus, repair: BusReconciler, uptime: ReceiverUptime) -> ProcessContext:
         import aiohttp  # 0.3 s: not for who only asks for help
 
         from reactor.clients.clusters import Clusters
@@ -215,7 +221,7 @@ class App:
         http = await self._stack.enter_async_context(aiohttp.ClientSession())
         signer = Signer.of(self.settings.audit.key_file)
         return ProcessContext(
-            self.settings, self.clock, self.name, bus, clusters, prometheus, http, repair, self._loops, signer,
+            self.settings, self.clock, self.name, bus, clusters, prometheus, http, repair, uptime, self._loops, signer,
             self._in_hands,
         )  # fmt: skip
 

@@ -100,7 +100,7 @@ class BusReconciler:
         self._told = found
         if found:
             await provision(self._bus, replicas=self._settings.replicas, only_missing=True)
-        await self._compare_facts()
+        await self._compare_facts(missed=any(step.new and step.name == FACTS.name for step in steps))
         try:
             await agree_on_partitions(self._bus, self._settings.partitions)
         except SettingsError as error:
@@ -117,9 +117,11 @@ class BusReconciler:
         for queue in found:
             await resume(self._bus, queue)
 
-    async def _compare_facts(self) -> None:
+    async def _compare_facts(self, *, missed: bool) -> None:
+        """`missed`: this look found no stream of facts, which is known also where it is the first."""
         before, self._facts = self._facts, await self._bus.extent(FACTS)
-        if before is None or (self._facts.created == before.created and self._facts.last >= before.last):
+        same = before is None or (self._facts.created == before.created and self._facts.last >= before.last)
+        if same and not missed:
             return
         log.warning("the bus has lost facts: all that the sources of this process know is published again")
         for wake in [*self._wakers]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 from pathlib import Path
 
@@ -26,14 +26,17 @@ class BusWatch:
     """Watch of one process's bus. Each trouble is logged once when it begins, and once when it ends."""
 
     def __init__(
-        self, bus: JetStreamBus, clock: Clock, repair: BusReconciler, embedded: EmbeddedHealth | None, store: Path
-    ) -> None:
-        """`embedded`: health of the server that this process started, which keeps its data in `store`."""
+        self, bus: JetStreamBus, clock: Clock, repair: BusReconciler, embedded: EmbeddedHealth | None, store: Path,
+        on_away: Callable[[], None],
+    ) -> None:  # fmt: skip
+        """`embedded`: health of the server that this process started, which keeps its data in `store`. `on_away` is
+        called whenever the bus does not answer."""
         self._bus = bus
         self._clock = clock
         self._repair = repair
         self._embedded = embedded
         self._store = store
+        self._on_away = on_away
         self._ailment = ""
         """Reason why an external bus stores nothing, as last logged; empty: it stores, or the reason is not known."""
 
@@ -47,6 +50,7 @@ class BusWatch:
                 ahead, doubt = await clock_difference(self._bus, self._clock)
             except BusError:
                 telemetry.bus_up.set(0)
+                self._on_away()
                 await self._diagnose()
                 self._repair.look_now()  # it may have lost all that it held
                 raise

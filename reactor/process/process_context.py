@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from bus.jetstream import JetStreamBus
 from reactor.audit.signing import Signer
+from reactor.fleet.receiver_uptime import ReceiverUptime
 from reactor.process.bus_repair import BusReconciler
 from reactor.runtime.clock import Clock
 from reactor.runtime.supervise import Loops
@@ -33,6 +34,7 @@ class ProcessContext:
     prometheus: Mapping[str, Prometheus]
     http: aiohttp.ClientSession
     reconciler: BusReconciler
+    uptime: ReceiverUptime
     loops: Loops
     """State of the role loops, for /readyz."""
     signer: Signer | None = None

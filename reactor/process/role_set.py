@@ -47,6 +47,8 @@ ROLES = ("observer", "receiver", "router", "decider", "executor")
 not include: it opens one more port."""
 STOP_SECONDS = 2.0
 """A loop that has not ended by then is told once more."""
+FIRST_LOOK_SECONDS = 2.0
+"""Longest wait of a start for what Alertmanagers list, where no alert is remembered."""
 HAND_OVER_SECONDS = 10.0
 """The same for the decider: twice what it takes to hand its partitions over."""
 
@@ -176,9 +178,16 @@ class RoleSet:
         lifecycle = AlertLifecycle(
             sources=[source for source in self._rules.sources if isinstance(source, AlertmanagerWebhook)],
             store=context.bus.store(ALERTS), clock=context.clock, tell=tell, query=query,
-            alertmanagers=alertmanagers,
+            alertmanagers=alertmanagers, receiving_since=context.uptime.since,
         )  # fmt: skip
         await self._stack.enter_async_context(lifecycle)
+        self._stack.callback(context.uptime.watch(lifecycle.look_now))
+        self._stack.callback(context.reconciler.watch(lifecycle.facts_lost))
+        if lifecycle.is_empty and alertmanagers:
+            # Before the sources of this process speak: alone they might bring traffic back to what an alert is about.
+            look = asyncio.create_task(lifecycle.sweep(), name="first look at alerts")
+            await asyncio.wait({look}, timeout=FIRST_LOOK_SECONDS)
+            await ended(look)
         await serve(context.bus, lifecycle, self._stack)
         most = {token(source.name): source.max_targets for source in self._rules.sources}
         router = Router(

@@ -75,6 +75,10 @@ class Alerts(Protocol):
         """Do what is due: say standing alerts again, confirm resolved ones, reconcile."""
         ...
 
+    def wait(self, seconds: float) -> Awaitable[None]:
+        """Wait so long, or until something is due at once."""
+        ...
+
 
 class Router:
     """Routes what came in."""
@@ -174,7 +178,7 @@ class Router:
         """Look after standing alerts until cancelled."""
         while True:
             await self._alerts.sweep()
-            await asyncio.sleep(SWEEP)
+            await self._alerts.wait(SWEEP)
 
     def _forwarded(self, delivery: Delivery) -> Sequence[Outgoing] | None:
         """Give the messages of what is only passed on; None: a command, a post, or what cannot be read."""

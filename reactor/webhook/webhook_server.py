@@ -11,7 +11,7 @@ import asyncio
 import logging
 import re
 from collections import Counter, defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Protocol
 
 from aiohttp import web
@@ -78,6 +78,8 @@ class WebhookServer:
         self.sources = frozenset(sources)
         self.bus = bus
         self.stopping = False
+        self.on_refused: Callable[[], None] = lambda: None
+        """Called for each post that the bus does not take."""
         self.journal_seconds = JOURNAL_SECONDS
         self._guard = Guard(settings)
         self.clock = clock
@@ -264,15 +266,18 @@ class WebhookServer:
             async with asyncio.timeout(self.journal_seconds):
                 await self.bus.publish_all(messages)
         except TimeoutError:
+            self.on_refused()
             raise Refusal(503, f"the bus did not confirm within {self.journal_seconds:g} s") from None
         except NotPermitted as error:
             if all(one.subject == subjects.webhook(source) for one in messages):
+                self.on_refused()
                 raise Refusal(503, f"the bus cannot take it: {error}") from error
             # Users of NATS of version 0.1.0 have no right there: all of it goes into the inbox, as it did then.
             self._may_park_at = asyncio.get_running_loop().time() + DENIED_SECONDS
             log.warning("large posts are answered late: %s. Print the users again: reactor bus permissions", error)
             await self._store(source, [one._replace(subject=subjects.webhook(source)) for one in messages])
         except BusError as error:
+            self.on_refused()
             raise Refusal(503, f"the bus cannot take it: {error}") from error
 
     def _report(self, source: str, taken: TakenBody) -> None:

@@ -115,6 +115,14 @@ async def test_those_who_publish_facts_hear_that_the_bus_has_lost_them(bus: JetS
     forget()
 
 
+async def test_facts_that_are_lost_before_the_first_look_are_told_too(bus: JetStreamBus) -> None:
+    own, heard = BusReconciler(bus, SETTINGS), list[str]()
+    own.watch(lambda: heard.append("lost"))
+    await bus.connection.api("STREAM.DELETE.REACTOR_FACTS", {})
+    await own.look()
+    assert heard == ["lost"]
+
+
 async def test_what_differs_is_left_to_the_next_start(bus: JetStreamBus, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two versions side by side would change it back and forth."""
     asked: list[str] = []

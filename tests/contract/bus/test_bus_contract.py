@@ -516,20 +516,44 @@ async def test_a_watch_gives_what_is_stored_and_then_each_change(bus: Bus) -> No
         assert await anext(changes) == KeyValueEntry("3.a", b"3", third)
 
 
+async def wiped(bus: Bus) -> None:
+    """Replace the bucket GROUPS by another one of the same name."""
+    if isinstance(bus, MemoryBus):
+        bus.store(GROUPS).wipe()
+    else:
+        assert isinstance(bus, JetStreamBus)
+        await bus.connection.api(f"STREAM.DELETE.KV_{GROUPS.name}", {})
+        await provision(bus)
+
+
+async def test_a_bucket_that_was_created_again_says_so(bus: Bus) -> None:
+    store = bus.store(GROUPS)
+    created_at = await store.created_at()
+    await store.put("3.a", b"1", revision=0)
+    assert await store.created_at() == created_at
+    await wiped(bus)
+    assert await store.created_at() > created_at
+
+
 async def test_a_watch_goes_on_in_a_bucket_that_was_created_again(bus: Bus) -> None:
     store = bus.store(GROUPS)
     await store.put_all([(f"3.{key}", b"old", 0) for key in "abc"])
     async with store.watch("3.*") as changes:
         for _ in "abc":
             await anext(changes)
-        if isinstance(bus, MemoryBus):
-            bus.store(GROUPS).wipe()
-        else:
-            assert isinstance(bus, JetStreamBus)
-            await bus.connection.api(f"STREAM.DELETE.KV_{GROUPS.name}", {})
-            await provision(bus)
+        await wiped(bus)
         revision = await store.put("3.d", b"new", revision=0)
         assert await anext(changes) == KeyValueEntry("3.d", b"new", revision)
+
+
+async def test_who_listens_on_a_subject_is_present(bus: Bus) -> None:
+    async def answer(_: bytes) -> bytes:
+        return b"here"
+
+    stop = await bus.listen(subjects.alive("reactor-3"), answer)
+    assert await bus.is_present(subjects.alive("reactor-3"), LONG) is True
+    await stop()
+    assert await bus.is_present(subjects.alive("reactor-3"), LONG) is False
 
 
 async def test_asking_tells_at_once_that_there_is_no_listener(bus: Bus) -> None:

@@ -58,6 +58,9 @@ class Posts:
     async def sweep(self) -> None:
         raise AssertionError
 
+    async def wait(self, seconds: float) -> None:
+        await asyncio.sleep(seconds)
+
 
 @pytest.fixture
 async def bus(server: EmbeddedServer) -> AsyncIterator[JetStreamBus]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from datetime import datetime
 
 from bus.errors import Unavailable
 from bus.port import KeyValueEntry
@@ -48,6 +49,10 @@ class SimStore:
     async def scan(self, pattern: str) -> Sequence[KeyValueEntry]:
         """Raises Unavailable."""
         return await self._link.call(f"scan {pattern}", lambda: self._store.scan(pattern))
+
+    async def created_at(self) -> datetime:
+        """Raises Unavailable."""
+        return await self._link.call("created", self._store.created_at)
 
     @asynccontextmanager
     async def watch(self, pattern: str) -> AsyncIterator[AsyncIterator[KeyValueEntry | str]]:

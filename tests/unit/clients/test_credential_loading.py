@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 
 import pytest
@@ -24,3 +26,36 @@ async def test_what_is_loaded_and_what_is_raised_comes_from_another_thread() -> 
     assert await in_thread(load, what="east")() == "credentials-east"
     with pytest.raises(ValueError, match="no token"):
         await in_thread(fail, what="east")()
+
+
+WITHOUT_DESCRIPTORS = """
+import asyncio, os, resource
+from reactor.clients.credential_loading import in_thread
+
+async def load():
+    return 1
+
+async def main():
+    resource.setrlimit(resource.RLIMIT_NOFILE, (64, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+    taken = []
+    while len(taken) < 64:
+        try:
+            taken.append(os.dup(0))
+        except OSError:
+            break
+    for descriptor in taken[:{left}]:
+        os.close(descriptor)
+    try:
+        await in_thread(load, what="east")()
+    except OSError as error:
+        print(error.strerror)
+
+asyncio.run(main())
+"""
+
+
+@pytest.mark.parametrize("left", [0, 1, 2])
+def test_where_no_descriptors_are_left_it_fails_without_a_traceback_on_stderr(left: int) -> None:
+    script = WITHOUT_DESCRIPTORS.replace("{left}", str(left))
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False, timeout=60)
+    assert (done.stdout, done.stderr) == ("Too many open files\n", "")

@@ -32,6 +32,9 @@ class NoAlerts:
     async def sweep(self) -> None:
         raise AssertionError
 
+    async def wait(self, seconds: float) -> None:
+        raise AssertionError(seconds)
+
 
 async def routed(*moments: datetime) -> list[datetime]:
     """Say something that was seen at these moments by the speaker's clock, and give how the facts are dated."""

@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from bus.errors import Unavailable
 from bus.messages import Observation, WebhookPost
 from bus.testing.memory import MemoryBus
 from bus.topology import ALERTS
@@ -78,6 +79,7 @@ class Api:
     def __init__(self) -> None:
         self.listed: list[dict[str, Any]] = []
         self.up = True
+        self.polls = 0
 
     def lists(self, *alerts: dict[str, Any], state: str = "active", updated: float | None = None) -> None:
         for one in alerts:
@@ -85,6 +87,8 @@ class Api:
             self.listed.append(one | {"status": {"state": state}, "endsAt": "2036-01-01T00:00:00Z", **more})
 
     async def alerts(self) -> Sequence[Mapping[str, Any]]:
+        self.polls += 1
+        await asyncio.sleep(0)
         if not self.up:
             raise Retryable("connection refused")
         return self.listed
@@ -101,6 +105,10 @@ class World:
         """Series that Prometheus gives; None: it does not answer."""
         self.queries: list[tuple[str, str]] = []
         self.apis: dict[str, Api] = {}
+        self.receiving_since: datetime | None = None
+        """Since when receivers have taken each POST; None: not known."""
+        self.away = False
+        """The bus does not answer who asks for that."""
         self.slow = False
         """The bus takes some turns of the loop for what it is told of the service `cart`."""
 
@@ -119,9 +127,14 @@ class World:
     async def lifecycle(self, *sources: AlertmanagerWebhook) -> AsyncIterator[AlertLifecycle]:
         async with AlertLifecycle(
             sources=sources or [source()], store=self.bus.store(ALERTS), clock=self.clock, tell=self.tell,
-            query=self.query, alertmanagers=self.apis,
+            query=self.query, alertmanagers=self.apis, receiving_since=self._receiving_since,
         ) as lifecycle:  # fmt: skip
             yield lifecycle
+
+    async def _receiving_since(self) -> datetime | None:
+        if self.away:
+            raise Unavailable("no answer")
+        return self.receiving_since
 
     async def post(
         self, lifecycle: AlertLifecycle, *alerts: dict[str, Any], at: float | None = None, to: str = "am"

@@ -200,21 +200,12 @@ async def test_a_post_proves_where_no_alertmanager_answers(polled: World) -> Non
 
 
 async def test_one_poll_serves_all_requests_of_a_moment(polled: World) -> None:
-    polls = 0
-
-    async def alerts() -> list[dict[str, object]]:
-        nonlocal polls
-        polls += 1
-        await asyncio.sleep(0)
-        return []
-
-    polled.apis["a"].alerts = alerts  # type: ignore[method-assign]
     async with polled.lifecycle() as lifecycle:
         await polled.post(lifecycle, *(alert(f"f{n}", service=f"s{n}") for n in range(9)), at=5)
         await polled.pass_time(lifecycle, 40)
-        before = polls
+        before = polled.apis["a"].polls
         await asyncio.gather(*(ask(lifecycle, 40, f"service/east/shop/s{n}") for n in range(9)))
-    assert polls == before + 1
+    assert polled.apis["a"].polls == before + 1
 
 
 async def test_an_answer_is_later_than_what_another_process_has_repeated_meanwhile(polled: World) -> None:
@@ -329,18 +320,142 @@ async def test_a_query_that_fails_confirms_nothing_and_takes_nothing_back(world:
     assert world.told[before:] == []
 
 
-async def test_a_recovery_that_is_believed_holds_until_it_is_stale(world: World) -> None:
-    async with world.lifecycle(source(onResolved="Healthy")) as lifecycle:
-        await world.post(lifecycle, alert(), at=0)
-        await world.post(lifecycle, resolved(), at=110)
-    assert (world.told[-1].source, world.told[-1].valid_seconds) == ("", None)
-
-
 async def test_half_an_hour_after_its_proof_a_recovery_holds_without_being_asked_about(world: World) -> None:
     async with world.lifecycle(source(confirm=CONFIRM)) as lifecycle:
         await recovered(world, lifecycle)
         await world.pass_time(lifecycle, 2000, step=9)
     assert (world.told[-1].source, world.told[-1].valid_seconds, world.told[-1].stale_seconds) == ("", None, None)
+
+
+# --- recoveries that are believed ------------------------------------------------------------------------------------
+
+BELIEVED = source(onResolved="Healthy")
+
+
+async def ended(world: World, lifecycle: AlertLifecycle) -> None:
+    """Healthy at 110 by its resolved."""
+    await world.post(lifecycle, alert(), at=0)
+    await world.post(lifecycle, resolved(), at=110)
+    assert world.last() == "Healthy"
+
+
+def since_and_until(said: Observation) -> tuple[float, float]:
+    assert said.since is not None
+    return (said.since - moment(0)).total_seconds(), proven_until(said)
+
+
+async def test_a_believed_recovery_proves_until_the_last_poll_that_did_not_list_its_alert(polled: World) -> None:
+    async with polled.lifecycle(BELIEVED) as lifecycle:
+        await ended(polled, lifecycle)
+        assert (polled.told[-1].source, *since_and_until(polled.told[-1])) == ("am", 110, 110)
+        polled.clock.seconds = 125
+        await ask(lifecycle, 124.5)
+    assert since_and_until(polled.told[-1]) == (110, 125)
+
+
+async def test_over_a_time_in_which_no_receiver_took_posts_it_is_not_known_to_have_lasted(polled: World) -> None:
+    """All reactors were away from 113 to 120: the alert may have fired again and ended, and is not posted."""
+    async with polled.lifecycle(BELIEVED) as lifecycle:
+        await ended(polled, lifecycle)
+    polled.receiving_since = moment(120)
+    async with polled.lifecycle(BELIEVED) as lifecycle:
+        await polled.pass_time(lifecycle, 121)
+        polled.clock.seconds = 125
+        await ask(lifecycle, 124.5)
+    assert since_and_until(polled.told[-1]) == (120, 125)
+
+
+async def test_what_a_new_process_repeats_before_its_first_poll_is_the_old_word(polled: World) -> None:
+    async with polled.lifecycle(BELIEVED) as lifecycle:
+        await ended(polled, lifecycle)
+    for api in polled.apis.values():
+        api.up = False
+    polled.receiving_since = moment(120)
+    async with polled.lifecycle(BELIEVED) as lifecycle:
+        await polled.pass_time(lifecycle, 160)
+    assert since_and_until(polled.told[-1]) == (110, 110)
+
+
+@pytest.mark.parametrize("state", ["active", "suppressed"])
+async def test_it_is_not_over_while_an_alertmanager_lists_it_again(polled: World, state: str) -> None:
+    async with polled.lifecycle(BELIEVED) as lifecycle:
+        await ended(polled, lifecycle)
+        polled.apis["b"].lists(alert(starts=115), state=state)
+        polled.clock.seconds = 125
+        await ask(lifecycle, 124.5)
+        assert max(proven_until(said) for said in polled.told if said.status is Health.HEALTHY) == 110
+        if state == "suppressed":
+            polled.apis["b"].listed.clear()
+            polled.clock.seconds = 140
+            await ask(lifecycle, 139.5)
+            assert since_and_until(polled.told[-1]) == (125, 140)
+        else:
+            assert polled.last() == "Unhealthy"
+
+
+async def test_an_alertmanager_that_does_not_know_the_end_yet_shows_no_relapse(polled: World) -> None:
+    """Of a pair one was cut off from Prometheus: it lists the alert until that runs out there."""
+    async with polled.lifecycle(BELIEVED) as lifecycle:
+        await ended(polled, lifecycle)
+        polled.apis["b"].lists(alert(), updated=90)
+        polled.clock.seconds = 125
+        await ask(lifecycle, 124.5)
+    assert since_and_until(polled.told[-1]) == (110, 125)
+
+
+async def test_while_no_alertmanager_answers_it_waits_and_not_for_good(polled: World) -> None:
+    async with polled.lifecycle(BELIEVED) as lifecycle:
+        await ended(polled, lifecycle)
+        for api in polled.apis.values():
+            api.up = False
+        for at in range(120, 420, 10):
+            polled.clock.seconds = at
+            await ask(lifecycle, at - 0.5)
+        assert max(map(proven_until, polled.told)) == 110
+        polled.clock.seconds = 421
+        await ask(lifecycle, 420.5)
+    assert since_and_until(polled.told[-1]) == (110, 421)
+
+
+async def test_where_no_alertmanager_can_be_asked_receivers_that_take_posts_are_the_proof(world: World) -> None:
+    world.receiving_since = moment(120)
+    async with world.lifecycle(BELIEVED) as lifecycle:
+        await ended(world, lifecycle)
+        assert (world.told[-1].source, *since_and_until(world.told[-1])) == ("am", 110, 110)
+        world.clock.seconds = 125
+        await ask(lifecycle, 124.5)
+    assert since_and_until(world.told[-1]) == (120, 125)
+
+
+async def test_one_poll_proves_all_believed_recoveries(polled: World) -> None:
+    async with polled.lifecycle(BELIEVED) as lifecycle:
+        services = [f"s{n}" for n in range(9)]
+        await polled.post(lifecycle, *(resolved(f"f{name}", service=name) for name in services), at=5)
+        polled.clock.seconds = 20
+        targets = [f"service/east/shop/{name}" for name in services]
+        before = polled.apis["a"].polls
+        await asyncio.gather(*(ask(lifecycle, 19.5, target) for target in targets))
+    assert polled.apis["a"].polls == before + 1
+    assert {said.target for said in polled.told if proven_until(said) == 20} == set(targets)
+
+
+async def test_a_poll_that_cannot_know_since_when_posts_are_taken_is_made_again_soon(polled: World) -> None:
+    async with polled.lifecycle(BELIEVED) as lifecycle:
+        await ended(polled, lifecycle)
+        polled.away = True
+        lifecycle.look_now()
+        await polled.pass_time(lifecycle, 118)
+        assert polled.apis["a"].polls == 0
+        polled.away = False
+        await polled.pass_time(lifecycle, 124)
+        assert polled.apis["a"].polls == 1
+
+
+async def test_who_believes_no_resolved_asks_no_receiver(polled: World) -> None:
+    polled.away = True
+    async with polled.lifecycle(source(confirm=CONFIRM)) as lifecycle:
+        await polled.pass_time(lifecycle, 40)
+    assert polled.apis["a"].polls == 2
 
 
 @pytest.mark.parametrize(("keys", "settles"), [({}, True), ({"confirm": CONFIRM}, False)], ids=["without", "with"])
