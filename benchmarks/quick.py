@@ -52,6 +52,9 @@ class _NoAlerts:
     async def sweep(self) -> None:
         """Do nothing: nothing is due."""
 
+    async def wait(self, seconds: float) -> None:
+        await asyncio.sleep(seconds)
+
 
 def observation() -> float:
     """CPU of an observation from the inbox to its decision, beside that of the same three hops with nats-py alone."""

@@ -65,6 +65,8 @@ class OutboxEntry:
     same."""
     failed: str = ""
     """Reason why the last try failed, or its progress."""
+    failed_at: datetime | None = None
+    """Time of that outcome; None: not known, or there was none."""
     wanted: bool = True
     """False: it may still be carried out, but the rule no longer wants it, so it is not sent again."""
     ended: bool = False

@@ -138,7 +138,9 @@ def _outcome(rule: Rule, group: Group, fact: Outcome, now: datetime) -> Group:
     failed = f"{fact.reason or 'Failed'}: {fact.detail}".rstrip(": ")
     uncounted = goes_on or fact.reason == _AWAY  # an outage, however long, uses up no tries
     tries, rounds = entry.tries + (not uncounted), entry.rounds + uncounted
-    again = replace(entry, retry_at=now + wait, tries=tries, rounds=rounds, failed=failed, ended=True)
+    again = replace(
+        entry, retry_at=now + wait, tries=tries, rounds=rounds, failed=failed, failed_at=at, ended=True
+    )  # fmt: skip
     return kind_of(rule).failed(rule, replace(group, outbox=(*rest, again)), entry.action, fact, at)
 
 

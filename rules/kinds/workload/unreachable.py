@@ -7,7 +7,7 @@ replacement must not wait for a dead cluster, and the old copy is purged when th
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from bus.messages import Action, Evict, Health, Outcome, Purge
 from rules.core.group import OutboxEntry
@@ -16,6 +16,7 @@ from rules.kinds.workload.eviction import evicted
 from rules.kinds.workload.inventory import clusters_of
 from rules.kinds.workload.model import WorkloadFailover
 from rules.kinds.workload.state import UNHEARD, ClusterState, Relocation, WorkloadGroup
+from rules.rulefile.targets import encode_segment
 
 UNREACHABLE = "ClusterUnreachable"
 """The carrier's word for a cluster that does not answer."""
@@ -26,6 +27,9 @@ GRACE_SECONDS = 600
 WHEN_BACK = datetime.max.replace(tzinfo=UTC)
 """Time for "once it answers", no time of the clock: ten thousand purges, each tried every five minutes, would leave no
 capacity for other actions."""
+WAIT, WAIT_MAX = timedelta(seconds=5), timedelta(minutes=5)
+"""Time after a failed purge from which on a look at its copy shows that the cluster answers; doubles with each try. A
+cluster may be Unhealthy by its signals, and its API server answer: then the copy is watched, and its purge not lost."""
 
 
 def failed(rule: WorkloadFailover, group: WorkloadGroup, action: Action, fact: Outcome, at: datetime) -> WorkloadGroup:
@@ -46,18 +50,27 @@ def failed(rule: WorkloadFailover, group: WorkloadGroup, action: Action, fact: O
 
 
 def advance(rule: WorkloadFailover, group: WorkloadGroup, shared_group: WorkloadGroup | None) -> WorkloadGroup:
-    """Let purges wait while their cluster is away, and be due as soon as it is back."""
+    """Let purges wait while their cluster is away, and be due as soon as it is back, or as their copy is seen again."""
     if rule.carrier != "Kubernetes" or not any(isinstance(entry.action, Purge) for entry in group.outbox):
         return group
     clusters = clusters_of(shared_group)
-    entry = tuple(_waiting(one, clusters) for one in group.outbox)
+    entry = tuple(_waiting(one, clusters, group) for one in group.outbox)
     return group if entry == group.outbox else replace(group, outbox=entry)
 
 
-def _waiting(entry: OutboxEntry, clusters: Mapping[str, ClusterState]) -> OutboxEntry:
+def _waiting(entry: OutboxEntry, clusters: Mapping[str, ClusterState], group: WorkloadGroup) -> OutboxEntry:
     if not isinstance(entry.action, Purge) or not entry.failed.startswith(UNREACHABLE):
         return entry
     away = clusters.get(entry.action.from_, UNHEARD).status in (Health.UNHEALTHY, Health.UNKNOWN)
-    if away:
+    if away and not _is_seen_since(entry, entry.action.from_, group):
         return replace(entry, retry_at=WHEN_BACK)
     return replace(entry, retry_at=entry.action.decided_at) if entry.retry_at == WHEN_BACK else entry
+
+
+def _is_seen_since(entry: OutboxEntry, cluster: str, group: WorkloadGroup) -> bool:
+    """True if a source has looked at the copy long enough after the purge failed."""
+    member = group.members.get(f"workload/{encode_segment(cluster)}/{group.object}")
+    if member is None or entry.failed_at is None:
+        return False
+    again = entry.failed_at + min(WAIT * (1 << min(entry.tries + entry.rounds - 2, 10)), WAIT_MAX)
+    return any(one.source and one.observed_at >= again for one in member.signals.values())

@@ -46,6 +46,7 @@ SINCE_0_1_0 = {
     "unconfirmed",
     "decided_at",
     "seen_by_rule",
+    "failed_at",
 }
 """Fields that no release has stored yet: they are in the golden groups of the next one."""
 

@@ -133,3 +133,14 @@ def test_a_purge_whose_outcome_was_lost_ends_when_the_copy_is_seen_to_be_gone() 
     assert [second for second, action in actions if isinstance(action, Purge)] == [130]
     (left,) = [one for one in store.groups.values() if isinstance(one.state, WorkloadState) and one.object == OBJECT]
     assert (left.state.moves, left.outbox) == ({}, ())
+
+
+def test_a_purge_that_got_no_answer_is_tried_again_once_its_copy_is_seen_though_its_cluster_is_bad() -> None:
+    """Its signal says that the cluster is bad, and its API server answers: else the copy stayed, with its mark."""
+
+    def seen(when: float) -> Event:
+        return copy("m2", "Unhealthy", at=when, signal="watch", source="watch")
+
+    events = [*DEAD, answered(1, "Done", at=112), answered(2, "Done", at=115), answered(3, "Failed", at=135)]
+    given = [*events, seen(137), seen(141), answered(3, "Failed", at=142), seen(150), seen(160)]
+    assert published(rule("Gracefully"), Purge, *given, until=165) == [130, 141, 160]
