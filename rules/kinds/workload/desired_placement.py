@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 from bus.messages import Health, Mode, Place
 from rules.core.desired import DesiredState, Evidence, PlannedAction
 from rules.core.reasons import Held
+from rules.kinds.workload import unreachable
 from rules.kinds.workload.causes import next_due, policy_of
 from rules.kinds.workload.eviction import next_purge
 from rules.kinds.workload.inventory import clusters_of
@@ -106,13 +107,14 @@ def _desired(view: Inputs) -> DesiredState:
 
 def _unseen(view: Inputs) -> Iterator[Evidence]:
     """Copies of which nothing was said since they were placed, though something was before: where that has not changed,
-    the source says it again only with its next refresh."""
+    the source says it again only with its next refresh. And those whose purge waits for a look."""
     if view.rule.mode is Mode.DRY_RUN:
         return  # a rehearsed copy is nowhere
     for name, copy in view.state.copies.items():
         target = f"workload/{encode_segment(name)}/{view.group.object}"
         if copy.placed_at is not None and target in view.group.members and view.health(name) is None:
             yield Evidence(target, healthy=True, since=copy.placed_at)
+    yield from unreachable.awaited(view.group, view.now)
 
 
 def _is_good(view: Inputs, name: str) -> bool:

@@ -6,10 +6,11 @@ replacement must not wait for a dead cluster, and the old copy is purged when th
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 
 from bus.messages import Action, Evict, Health, Outcome, Purge
+from rules.core.desired import Evidence
 from rules.core.group import OutboxEntry
 from rules.core.values import replace
 from rules.kinds.workload.eviction import evicted
@@ -69,8 +70,28 @@ def _waiting(entry: OutboxEntry, clusters: Mapping[str, ClusterState], group: Wo
 
 def _is_seen_since(entry: OutboxEntry, cluster: str, group: WorkloadGroup) -> bool:
     """True if a source has looked at the copy long enough after the purge failed."""
-    member = group.members.get(f"workload/{encode_segment(cluster)}/{group.object}")
-    if member is None or entry.failed_at is None:
+    member, again = group.members.get(_copy(cluster, group)), _again(entry)
+    if member is None or again is None:
         return False
-    again = entry.failed_at + min(WAIT * (1 << min(entry.tries + entry.rounds - 2, 10)), WAIT_MAX)
     return any(one.source and one.observed_at >= again for one in member.signals.values())
+
+
+def awaited(group: WorkloadGroup, now: datetime) -> Iterator[Evidence]:
+    """Looks at copies whose purge waits for one. They are asked for for some minutes; after that the source of a
+    cluster that answers has said it by itself."""
+    for entry in group.outbox:
+        if not isinstance(entry.action, Purge) or entry.retry_at != WHEN_BACK:
+            continue
+        target, again = _copy(entry.action.from_, group), _again(entry)
+        member = group.members.get(target)
+        if member is not None and again is not None and now <= again + WAIT_MAX:
+            yield Evidence(target, healthy=member.status is Health.HEALTHY, since=again, unknown=True)
+
+
+def _again(entry: OutboxEntry) -> datetime | None:
+    tries = entry.tries + entry.rounds - 2
+    return None if entry.failed_at is None else entry.failed_at + min(WAIT * (1 << min(tries, 10)), WAIT_MAX)
+
+
+def _copy(cluster: str, group: WorkloadGroup) -> str:
+    return f"workload/{encode_segment(cluster)}/{group.object}"

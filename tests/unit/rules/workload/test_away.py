@@ -144,3 +144,6 @@ def test_a_purge_that_got_no_answer_is_tried_again_once_its_copy_is_seen_though_
     events = [*DEAD, answered(1, "Done", at=112), answered(2, "Done", at=115), answered(3, "Failed", at=135)]
     given = [*events, seen(137), seen(141), answered(3, "Failed", at=142), seen(150), seen(160)]
     assert published(rule("Gracefully"), Purge, *given, until=165) == [130, 141, 160]
+    group_store, _ = played(rule("Gracefully"), *events, seen(137), until=139)
+    lacks = [(one.target, one.since) for decision in group_store.fire_due(at(141)) for one in decision.lacks]
+    assert lacks == [(f"workload/m2/{OBJECT}", at(140))]
