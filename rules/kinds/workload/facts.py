@@ -27,7 +27,7 @@ from rules.core.reasons import Because
 from rules.core.values import replace, without
 from rules.kinds.workload import surplus
 from rules.kinds.workload.affinity import means
-from rules.kinds.workload.eviction import evicted
+from rules.kinds.workload.eviction import bound, evicted
 from rules.kinds.workload.model import WorkloadFailover
 from rules.kinds.workload.state import Copy, CopyMarks, Departure, Relocation, WorkloadGroup, WorkloadState
 
@@ -102,7 +102,7 @@ def _copy(
     listed = {key: count for key, count in state.listed.items() if key != name}
     if not fact.exists:
         state = replace(state, listed=listed, copies=without(state.copies, name))
-        state = _gone(state, name) if name in state.moves else state
+        state = _gone(state, name) if name in state.moves else _to_be_placed_again(state)
         return replace(state, exists=bool(state.copies))
     appeared_at = at if seen_at is not None or name in placing else None
     copies = _sorted({**state.copies, name: _resized(state, name, fact.replicas, appeared_at)})
@@ -191,6 +191,14 @@ def said(_rule: WorkloadFailover, group: WorkloadGroup, action: Action, fact: Ou
         state = group.state
     overruled = fact.detail if fact.reason == PLACED_ELSEWHERE else ""
     return group if state.overruled == overruled else replace(group, state=replace(state, overruled=overruled))
+
+
+def _to_be_placed_again(state: WorkloadState) -> WorkloadState:
+    """A replacement that is gone while the copies that leave are still there is none, where no other copy stays."""
+    if bound(state.copies, state.moves):
+        return state
+    again = {name: move if move.surplus else replace(move, placed=False) for name, move in state.moves.items()}
+    return replace(state, moves=again)
 
 
 def _placed(state: WorkloadState, action: Place, at: datetime) -> WorkloadState:

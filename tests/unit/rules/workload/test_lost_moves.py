@@ -232,3 +232,17 @@ def test_copies_that_are_listed_later_are_wanted() -> None:
     assert acts(two, *events) == [(1.0, "Purge", FIRST)]
     failing = [copy("m3", "Unhealthy", at=100), *(member(name) for name in ("m1", "m2", "m3", "m4"))]
     assert acts(two, *events, *failing)[1:3] == [(160.0, "Place", {"m2": 1, "m4": 1}), (160.0, "Evict", "m3")]
+
+
+def test_a_replacement_that_is_gone_before_the_old_copy_has_left_is_placed_again() -> None:
+    """A person has removed it, or an API server was restored to a time before it."""
+    start = [
+        held_copy(FIRST, 1, at=0),
+        *map(member, MADE),
+        *health("Healthy", "Unknown"),
+        copy(FIRST, "Unhealthy", at=100),
+    ]
+    gone = held_copy(SECOND, None, at=170, exists=False)
+    found = acts(rule(), *start, gone, copy(SECOND, "Healthy", at=175))
+    moved = [(160.0, "Place", {SECOND: 1}), (160.0, "Evict", FIRST)]
+    assert found == [*moved, (170.0, "Place", {SECOND: 1}), (175.0, "Purge", FIRST)]
