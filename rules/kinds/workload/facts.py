@@ -226,9 +226,10 @@ def _evicted(state: WorkloadState, action: Evict, at: datetime) -> WorkloadState
         "Application", action.because, action.detail, action.replicas, surplus=action.because == Because.RECOVERED
     )
     directly = action.purge_mode == "Directly"
+    stays = bool(bound(without(state.copies, name), state.moves))  # its replacement may have been removed meanwhile
     move = replace(
         known, evicted_at=at, purge_mode=action.purge_mode, grace_seconds=action.grace_period_seconds,
-        placed=not directly, preserved=action.preserved, planned=action.clusters,
+        placed=not directly and stays, preserved=action.preserved, planned=action.clusters,
     )  # fmt: skip
     state = replace(state, moves=evicted(state.moves, name, move))
     if not directly:

@@ -69,13 +69,15 @@ def end_of(view: Inputs, name: str, move: Relocation) -> PlannedAction | HoldRea
 
 
 def serves(view: Inputs, name: str) -> Health | None:
-    """Health of a copy that stays: Unknown if it was last seen Healthy before its cluster failed. That proof is too old
-    to remove another copy."""
+    """Health of a copy that stays: Unknown while its cluster is bad and it has to leave if that lasts, or if it was
+    last seen Healthy before its cluster failed. Neither is a proof by which another copy may be removed."""
     status, cluster = view.health(name), view.clusters.get(name, UNHEARD)
     since = max((clock.since for clock in cluster.clocks.values() if runs(clock)), default=None)
-    if status is Health.HEALTHY and since is not None and not view.heard_since(name, since):
-        return Health.UNKNOWN
-    return status
+    if status is not Health.HEALTHY or since is None:
+        return status
+    due = view.dues.get(name)
+    is_next = due is not None and due.because is Because.CLUSTER_UNHEALTHY
+    return Health.UNKNOWN if is_next or not view.heard_since(name, since) else status
 
 
 def _staying(view: Inputs, move: Relocation, stay: Mapping[str, Health | None], *, over: bool) -> Iterator[Evidence]:

@@ -10,7 +10,7 @@ from bus.messages import Action, CancelEviction, CopyRecord, Evict, Fact, Outcom
 from rules.engine.groups import GroupStore
 from rules.engine.routing import Routing
 from rules.rehearsal.simulation import Simulator, at
-from tests.unit.rules.builders import Event, rule_set
+from tests.unit.rules.builders import Event, outcome, rule_set
 from tests.unit.rules.workload.builders import (
     OBJECT,
     acts,
@@ -246,3 +246,19 @@ def test_a_replacement_that_is_gone_before_the_old_copy_has_left_is_placed_again
     found = acts(rule(), *start, gone, copy(SECOND, "Healthy", at=175))
     moved = [(160.0, "Place", {SECOND: 1}), (160.0, "Evict", FIRST)]
     assert found == [*moved, (170.0, "Place", {SECOND: 1}), (175.0, "Purge", FIRST)]
+
+
+def test_a_replacement_that_is_gone_while_the_old_copy_is_marked_is_placed_again() -> None:
+    start = [
+        held_copy(FIRST, 1, at=0),
+        *map(member, MADE),
+        *health("Healthy", "Unknown"),
+        copy(FIRST, "Unhealthy", at=100),
+    ]
+    marked = outcome(f"nginx/{OBJECT}/2", "Done", at=166)
+    events = [outcome(f"nginx/{OBJECT}/1", "Done", at=162), held_copy(SECOND, None, at=165, exists=False), marked]
+    found = acts(rule(), *start, *events, outcomes=False, until=200)
+    assert found[:2] == [(160.0, "Place", {SECOND: 1}), (162.0, "Evict", FIRST)]
+    assert found[2:] == [(165.0, "Place", {SECOND: 1})]
+    called_off = outcome(f"nginx/{OBJECT}/3", "Refused", at=166.5, reason="CalledOff")
+    assert acts(rule(), *start, *events, called_off, outcomes=False, until=200)[3:] == [(166.5, "Place", {SECOND: 1})]
