@@ -22,7 +22,9 @@ class Empty:
 
     cluster = "east"
     path = "/apis/apps/v1/deployments"
-    objects: dict[ObjectKey, Any] = {}
+
+    def __init__(self) -> None:
+        self.objects: dict[ObjectKey, Any] = {}
 
     async def get(self, path: str) -> Any:
         raise ObjectNotFound(path)
@@ -37,7 +39,7 @@ async def gone(kinds: tuple[Any, ...], target: str) -> list[str]:
 
     source = WorkloadWatch(name="w", kind="WorkloadWatch", cluster="east", kinds=kinds)
     empty = Empty()
-    absent = AbsentCopies(source, cast(KubeApi, empty), {DEPLOYMENT: cast(Reflector, empty)}, say_gone)
+    absent = AbsentCopies(source, cast("KubeApi", empty), {DEPLOYMENT: cast("Reflector", empty)}, say_gone)
     running = asyncio.create_task(absent.run())
     absent.ask([target])
     await asyncio.sleep(0.01)
