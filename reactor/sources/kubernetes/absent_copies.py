@@ -24,7 +24,7 @@ from rules.rulefile.sources import WorkloadWatch
 TARGET = "workload/{cluster}/{namespace}/{kind}/{name}"
 """Template by which a target names its object: that of sources that say none of their own."""
 _NAME = re.compile(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?")
-"""What is a name of Kubernetes, and no more of a path than that."""
+"""Form of a name in Kubernetes: no more of a path than that."""
 SayGone = Callable[[ServedKind, ObjectKey, str], Awaitable[None]]
 """Tells that there is no object of this kind and key, and that the target is Unknown for good."""
 

@@ -14,7 +14,7 @@ from rules.core.member import LONG_AGO, Member, Signal
 from rules.kinds.workload.state import ClusterState
 
 FRESH = timedelta(seconds=5)
-"""As old may a word be beside another look that an act rests on."""
+"""Greatest age of a word beside another look that an act rests on."""
 
 
 def as_seen(fact: ClusterTaints) -> Member | None:

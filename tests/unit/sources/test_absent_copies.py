@@ -1,4 +1,4 @@
-"""Which targets a WorkloadWatch asks the server for, as it knows no object of them."""
+"""Targets of which a WorkloadWatch asks the server, as it knows no object of them."""
 
 from __future__ import annotations
 

@@ -166,7 +166,7 @@ def test_a_rule_that_knows_nothing_moves_nothing_also_where_workloads_take_unkno
 
 
 def test_a_taint_that_was_taken_off_moves_nothing_before_inventory_shows_that() -> None:
-    """Karmada lists it until its watch has heard of the removal."""
+    """Karmada lists it until its watch gets the removal."""
     listed = member("m1", at=111, taints=[{"key": "reactor/brownout", "effect": "NoExecute", "timeAdded": moment(110)}])
     assert after(listed, look("Healthy", 300, 150), member("m1", at=302)) == [(300.0, *TAKEN_OFF)]
 
