@@ -45,6 +45,8 @@ ABSENT_UNLISTED = timedelta(minutes=6)
 recommend, as another sender may have posted it, whose API the settings do not name."""
 SOON = timedelta(seconds=5)
 """Wait from a first POST to the poll of the API that shows if the alert is listed."""
+AT_MOST_EVERY = timedelta(seconds=1)
+"""Least time between polls for posts that may have been lost: of a bus that takes none, hundreds are refused."""
 
 
 ReceivingSince = Callable[[], Awaitable[datetime | None]]
@@ -87,8 +89,8 @@ class Reconciler:
         self._absent.clear()
 
     def now(self) -> None:
-        """Poll at the next call: posts may have been lost."""
-        self._again_at = None
+        """Poll at the next call, and no more than once a second: posts may have been lost, and many one by one."""
+        self._again_at = None if self._asked_at is None else self._asked_at + AT_MOST_EVERY
 
     def soon(self) -> None:
         """Poll within a few seconds: an alert came in that no poll has seen, or a poll came to no end."""

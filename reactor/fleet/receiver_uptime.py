@@ -72,6 +72,11 @@ class ReceiverUptime:
         self._interruptions += 1
         self._wake()
 
+    def connection(self, *, up: bool) -> None:
+        """The connection to the bus has something to tell, which may be no more than that it may not publish there."""
+        if not up:
+            self.interrupted()
+
     async def since(self) -> datetime | None:
         """Time since when receivers have taken every post; now, where none does.
 

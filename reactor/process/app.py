@@ -158,7 +158,8 @@ class App:
         await self._stack.enter_async_context(presence.here())  # before anything is taken in this name
         if "receiver" in self.roles:
             await self._stack.enter_async_context(uptime.answering())
-            self._stack.callback(bus.connection.watch(uptime.interrupted))
+            up = bus.connection.up
+            self._stack.callback(bus.connection.watch(lambda: uptime.connection(up=up.is_set())))
         context = await self._context(bus, repair, uptime)
         self._active = active = ActiveRoles(context, self.roles, self._listen_for, self._broken)
         self._stack.push_async_callback(active.close)

@@ -221,6 +221,8 @@ def _missing(
 
 
 def _is_met(need: Evidence, member: Member, rule: Rule, due: datetime, since: datetime) -> bool:
+    if _is_unknown_word(need):
+        return False
     return proven(
         member, rule, due, healthy=need.healthy, signals=need.signals, names=need.names, unknown=need.unknown,
         seen=since,
@@ -228,8 +230,15 @@ def _is_met(need: Evidence, member: Member, rule: Rule, due: datetime, since: da
 
 
 def _proofs(need: Evidence, member: Member, rule: Rule) -> list[datetime]:
+    if _is_unknown_word(need):
+        return []
     names = None if need.member is None else need.names
     return proofs(member, rule, names, healthy=need.healthy, unknown=need.unknown)
+
+
+def _is_unknown_word(need: Evidence) -> bool:
+    """True if another rule says that nothing shows it now: what this rule takes Unknown for is no matter of that."""
+    return need.member is not None and need.member.status is Health.UNKNOWN
 
 
 def _looks(

@@ -23,7 +23,8 @@ from rules.rulefile.sources import WorkloadWatch
 
 TARGET = "workload/{cluster}/{namespace}/{kind}/{name}"
 """Template by which a target names its object: that of sources that say none of their own."""
-_NAME = re.compile(r"[a-z0-9.-]+")
+_NAME = re.compile(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?")
+"""Form of a name in Kubernetes: no more of a path than that."""
 SayGone = Callable[[ServedKind, ObjectKey, str], Awaitable[None]]
 """Tells that there is no object of this kind and key, and that the target is Unknown for good."""
 
@@ -70,8 +71,10 @@ class AbsentCopies:
             return None
         if not (_NAME.fullmatch(namespace) and _NAME.fullmatch(name)):
             return None
+        names = [one if isinstance(one, str) else one.kind for one in self._source.kinds]
         served = next((one for one in self._watches if one.kind == kind and one.namespaced), None)
-        return None if served is None else (served, ObjectKey(namespace, name))
+        # Two kinds of one name, in two API groups, make the same target: the one that is not asked may have it.
+        return None if served is None or names.count(kind) > 1 else (served, ObjectKey(namespace, name))
 
     async def _is_gone(self, watch: Reflector, key: ObjectKey) -> bool:
         """True if the server says that there is none, and its watch has not shown one meanwhile."""

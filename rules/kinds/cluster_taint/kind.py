@@ -30,7 +30,7 @@ from rules.core.values import replace
 from rules.kinds.cluster_taint import checks
 from rules.kinds.cluster_taint.model import ClusterTaint
 from rules.kinds.cluster_taint.state import TaintGroup, TaintState
-from rules.kinds.cluster_taint.taint_looks import counting, evidence
+from rules.kinds.cluster_taint.taint_looks import evidence, last_change
 from rules.kinds.cluster_taint.taint_premises import premises
 from rules.rulefile.feeds import FeedNeed, KarmadaPlane, karmada_inventory
 from rules.rulefile.file_kind import FileKind, as_written, needed, tolerated
@@ -168,7 +168,7 @@ def says(
     if same and not any(isinstance(fact, Observation) for fact in facts):
         return ()
     if not before.members:  # said again by a new owner: what it says next, by what comes then, is not older
-        now = max((one.observed_at for one in counting(rule, after).values()), default=now)
+        now = last_change(rule, after) or now
     cluster = after.object.partition("/")[2]
     said = ClusterTaints(cluster=cluster, rule=rule.name, taints=taints, observed_at=now)
     return (said.model_copy(update={"health": health, "looks": looks}) if taints else said,)

@@ -16,6 +16,15 @@ from rules.kinds.cluster_taint.state import TaintGroup
 from rules.rulefile.model import UnknownAs
 
 
+def last_change(rule: ClusterTaint, group: TaintGroup) -> datetime | None:
+    """Give when the rule last had something to say: by what was seen, by silence, or by its own taints."""
+    member = group.members.get(group.object)
+    moments = [one.observed_at for one in counting(rule, group).values()]
+    moments += [member.since, member.settled_at or member.since] if member is not None else []
+    moments += [one.time_added for one in group.state.taints or () if one.time_added is not None]
+    return max(moments, default=None)
+
+
 def counting(rule: ClusterTaint, group: TaintGroup) -> Mapping[str, Signal]:
     """The signals of the cluster that the rule uses, by name."""
     member = group.members.get(group.object)
@@ -37,7 +46,7 @@ def evidence(rule: ClusterTaint, group: TaintGroup, now: datetime) -> tuple[Heal
         return (Health.HEALTHY, ()) if end <= now else (Health.UNHEALTHY, tuple(looks))
     if member.status is Health.UNKNOWN and rule.treat_unknown_as is UnknownAs.UNHEALTHY:
         return None, ()
-    return member.status, tuple(_bad(counting(rule, group)))
+    return member.status, tuple(_saying(counting(rule, group), member.status))
 
 
 def _recovered_at(rule: ClusterTaint, member: Member) -> datetime:
@@ -46,7 +55,7 @@ def _recovered_at(rule: ClusterTaint, member: Member) -> datetime:
     return since + rule.window(rule.recovery_seconds)
 
 
-def _bad(signals: Mapping[str, Signal]) -> Iterator[TaintLook]:
+def _saying(signals: Mapping[str, Signal], status: Health) -> Iterator[TaintLook]:
     for name, one in signals.items():
-        if one.status is not Health.HEALTHY:
+        if one.status is status:
             yield TaintLook(signal=name, source=one.source, until=one.proven_until or one.stale_at)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache, partial
@@ -118,14 +118,28 @@ def ticked_copy(
 def next_due(
     rule: WorkloadFailover, policy: Policy, cluster: ClusterState, copy: Copy, now: datetime
 ) -> EvictionDue | None:
-    """Give when and why the workload leaves this cluster, by the current state; None: nothing runs against it."""
-    dues = [_by_cluster(rule.window, policy, cluster, now), _by_application(rule.window, policy, copy)]
-    return min((due for due in dues if due is not None), key=lambda due: due.at, default=None)
+    """Give when and why the workload leaves this cluster, by the current state; None: nothing runs against it.
+
+    Of several reasons that are over, one that waits for the word of a rule comes last: its source may be silent.
+    """
+    dues = [*_by_cluster(rule, policy, cluster, now), *_by_application(rule.window, policy, copy)]
+
+    def place(due: EvictionDue) -> tuple[int, datetime]:
+        if due.at > now:
+            return 3, due.at
+        if due.word is None:
+            return 1, due.at
+        return (0 if rule_taints.is_fresh(due.word, due.at, now) else 2), due.at
+
+    return min(dues, key=place, default=None)
 
 
-def _by_cluster(window: WindowOf, policy: Policy, cluster: ClusterState, now: datetime) -> EvictionDue | None:
+def _by_cluster(
+    rule: WorkloadFailover, policy: Policy, cluster: ClusterState, now: datetime
+) -> Iterator[EvictionDue]:  # fmt: skip
+    window = rule.window
     if not cluster.acute or policy.failover is None or policy.failover.cluster is None:
-        return None
+        return
     standing = [taint for taint in cluster.acute if taint.time_added is None or taint.time_added <= now]
     coming = [taint.time_added for taint in cluster.acute if taint.time_added is not None and taint.time_added > now]
 
@@ -134,7 +148,7 @@ def _by_cluster(window: WindowOf, policy: Policy, cluster: ClusterState, now: da
 
     at = first_of(*coming, end_for(standing))
     if at is None:
-        return None
+        return
     own = {key for key, clock in cluster.clocks.items() if runs(clock)}
     names = ", ".join(taint.key for taint in standing) or min(own)
     # By whose taint the time is over: the cluster's own health, or what another writer has put there.
@@ -142,15 +156,18 @@ def _by_cluster(window: WindowOf, policy: Policy, cluster: ClusterState, now: da
     because = Because.CLUSTER_TAINTED if not own or end_for(others) == at else Because.CLUSTER_UNHEALTHY
     word = rule_taints.word_for(cluster, others, end_for, now) if because is Because.CLUSTER_TAINTED else None
     detail = f"{'deleted' if cluster.gone else cluster.status or 'tainted'}: {names}"
-    return EvictionDue(at, "Cluster", because, detail, word)
+    yield EvictionDue(at, "Cluster", because, detail, word)
+    by_own = end_for(taint for taint in standing if taint.key in own)
+    seen = cluster.status is Health.UNHEALTHY or rule.treat_unknown_as is UnknownAs.UNHEALTHY
+    if word is not None and by_own is not None and seen:
+        yield EvictionDue(by_own, "Cluster", Because.CLUSTER_UNHEALTHY, detail)
 
 
-def _by_application(window: WindowOf, policy: Policy, copy: Copy) -> EvictionDue | None:
+def _by_application(window: WindowOf, policy: Policy, copy: Copy) -> Iterator[EvictionDue]:
     application = policy.failover.application if policy.failover is not None else None
     at = fails_at(window, application, copy) if application is not None else None
-    if at is None or copy.bad is None:
-        return None
-    return EvictionDue(at, "Application", Because.WORKLOAD_UNHEALTHY, f"bad since {copy.bad.since.isoformat()}")
+    if at is not None and copy.bad is not None:
+        yield EvictionDue(at, "Application", Because.WORKLOAD_UNHEALTHY, f"bad since {copy.bad.since.isoformat()}")
 
 
 def over(policy: Policy, move: Relocation, cluster: ClusterState, copy: Copy | None) -> bool:

@@ -29,6 +29,9 @@ from rules.rulefile.targets import encode_segment
 SAID_FOR = timedelta(hours=1)
 """Time for which the group of a workload that is gone shows its hold: its placement, which people may have to clean up,
 ends at once."""
+ASKED_FOR = timedelta(minutes=10)
+"""Time for which the source of a copy is asked that no move waits for: of a source that was removed, ten thousand
+workloads would ask without end."""
 
 
 def desire(
@@ -107,12 +110,15 @@ def _desired(view: Inputs) -> DesiredState:
 
 def _unseen(view: Inputs) -> Iterator[Evidence]:
     """Copies of which nothing was said since they were placed, though something was before: where that has not changed,
-    the source says it again only with its next refresh. And those whose purge waits for a look."""
+    the source says it again only with its next refresh; one that is silent for long is asked only while a move waits.
+    And those whose purge waits for a look."""
     if view.rule.mode is Mode.DRY_RUN:
         return  # a rehearsed copy is nowhere
     for name, copy in view.state.copies.items():
         target = f"workload/{encode_segment(name)}/{view.group.object}"
-        if copy.placed_at is not None and target in view.group.members and view.health(name) is None:
+        if copy.placed_at is None or target not in view.group.members or view.health(name) is not None:
+            continue
+        if view.state.moves or view.now < copy.placed_at + ASKED_FOR:
             yield Evidence(target, healthy=True, since=copy.placed_at)
     yield from unreachable.awaited(view.group, view.now)
 

@@ -74,8 +74,10 @@ def _tainted(known: ClusterState | None, fact: ClusterTaints, now: datetime) -> 
     by_rule = {**state.by_rule, fact.rule: stamped} if stamped else without(state.by_rule, fact.rule)
     seen = rule_taints.as_seen(fact)
     seen_by_rule = without(state.seen_by_rule, fact.rule) if seen is None else {**state.seen_by_rule, fact.rule: seen}
-    said_at = {**state.said_at, fact.rule: at}
-    return replace(state, by_rule=dict(sorted(by_rule.items())), said_at=said_at, seen_by_rule=seen_by_rule)
+    return replace(
+        state, by_rule=dict(sorted(by_rule.items())), said_at={**state.said_at, fact.rule: at},
+        seen_by_rule=seen_by_rule, taints=rule_taints.still_listed(state, fact.rule, stamped, at),
+    )  # fmt: skip
 
 
 def forget(rule: WorkloadFailover, group: WorkloadGroup, acts: Callable[[str, str], bool]) -> WorkloadGroup:

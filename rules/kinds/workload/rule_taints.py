@@ -7,11 +7,14 @@ the rule has heard that its cause is over, and the taint is taken off. Nothing l
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from bus.messages import ClusterTaints, Health, Taint
 from rules.core.member import LONG_AGO, Member, Signal
 from rules.kinds.workload.state import ClusterState
+
+FRESH = timedelta(seconds=5)
+"""Greatest age of a word beside another look that an act rests on."""
 
 
 def as_seen(fact: ClusterTaints) -> Member | None:
@@ -23,6 +26,18 @@ def as_seen(fact: ClusterTaints) -> Member | None:
         for look in fact.looks
     }
     return Member(fact.health, fact.observed_at, signals=signals)
+
+
+def still_listed(state: ClusterState, rule: str, taints: Sequence[Taint], at: datetime) -> tuple[Taint, ...]:
+    """Give the taints of an inventory that is older than this word of a rule, without those that it has taken off.
+
+    Karmada's objects show the time that the rule says: a taint of another time is another writer's.
+    """
+    if state.observed_at is None or state.observed_at > at:
+        return state.taints
+    kept = {(one.key, one.effect) for one in taints}
+    off = [one for one in state.by_rule.get(rule, ()) if (one.key, one.effect) not in kept]
+    return tuple(one for one in state.taints if not any(_is_same(one, other) for other in off))
 
 
 def lasting(state: ClusterState) -> Iterator[Taint]:
@@ -53,11 +68,22 @@ def word_for(
     return max(words, key=_seen_until, default=None)
 
 
+def is_fresh(word: Member, at: datetime, now: datetime) -> bool:
+    """True if the word reaches to the end of a toleration, and nearly to this moment."""
+    return word.status is Health.UNHEALTHY and _seen_until(word)[1] >= max(at, now - FRESH)
+
+
 def _owners(state: ClusterState, taint: Taint) -> Iterator[str]:
     """Rules that have put on a taint of this key and effect."""
     for name, taints in state.by_rule.items():
         if any((one.key, one.effect) == (taint.key, taint.effect) for one in taints):
             yield name
+
+
+def _is_same(one: Taint, other: Taint) -> bool:
+    if (one.key, one.effect) != (other.key, other.effect) or one.time_added is None or other.time_added is None:
+        return False
+    return abs(one.time_added - other.time_added) <= timedelta(seconds=1)  # objects show whole seconds
 
 
 def _is_wanted(state: ClusterState, name: str) -> bool:

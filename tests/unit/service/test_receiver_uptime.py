@@ -193,3 +193,12 @@ async def test_begin_and_interruption_are_told(fleet: Fleet) -> None:
     forget()
     one.interrupted()
     assert told == ["look", "look"]
+
+
+async def test_what_a_connection_tells_while_it_is_up_is_no_interruption(fleet: Fleet) -> None:
+    """It tells as well that a user may not publish somewhere, again and again: no post is lost by that."""
+    alone = await fleet.receiver("alone", at=10)
+    alone.connection(up=True)
+    assert await fleet.since(alone, at=20) == 10
+    alone.connection(up=False)
+    assert await fleet.since(alone, at=30) == 30

@@ -472,3 +472,17 @@ async def test_where_a_query_is_given_no_other_signal_settles_a_resolved(
 def test_max_silence_seconds_is_a_number_from_one_to_a_week(seconds: Any) -> None:
     with pytest.raises(ValidationError, match="maxSilenceSeconds"):
         source(maxSilenceSeconds=seconds)
+
+
+async def test_posts_that_are_refused_one_after_the_other_poll_once_a_second(polled: World) -> None:
+    """Each says that posts may have been lost, and hundreds may be tried again and again."""
+    async with polled.lifecycle(source(onResolved="Healthy")) as lifecycle:
+        await polled.pass_time(lifecycle, 60)
+        before = polled.apis["a"].polls
+        for _ in range(200):
+            polled.clock.seconds += 0.01
+            lifecycle.look_now()
+            await lifecycle.sweep()
+        assert polled.apis["a"].polls - before <= 3
+        await polled.pass_time(lifecycle, 64)
+        assert polled.apis["a"].polls - before <= 4

@@ -17,6 +17,7 @@ from tests.unit.rules.workload.builders import (
     fact,
     held_copy,
     holds,
+    in_time,
     placement,
     workload,
     workload_rule,
@@ -180,3 +181,19 @@ def test_a_copy_of_which_nothing_was_said_since_it_was_placed_is_asked_for() -> 
     assert asked == [("watch", "workload/m3/default/Deployment/nginx", moment(113))]
     again = group_store.apply([fact(copy_look("m3", "Healthy", 113.5, 112))], moment(113.5))
     assert [lack for decision in again for lack in decision.lacks] == []
+
+
+def test_a_source_that_stays_silent_is_not_asked_without_end_where_no_move_waits() -> None:
+    """It may have been removed from the rule file."""
+    group_store = GroupStore(Routing.of(rule_set(rule(onGraceExpired="Purge"))))
+    player = Simulator(group_store, outcomes=True)
+    seen = [*START, BAD, look("m2", "Unhealthy", 110, 10), look("m3", "Healthy", 110, 0)]
+    for when, given in in_time([*seen, copy_look("m3", "Healthy", 50, 50)]):
+        list(player.take([given], moment(when)))
+    asked = []
+    while (alarm := group_store.next_alarm()) is not None and alarm < moment(6000):
+        decisions = group_store.fire_due(alarm)
+        asked += [alarm for decision in decisions if decision.lacks]
+        list(player._follow(decisions, alarm))
+    assert [group.state.moves for group in group_store.groups.values() if group.object != "*"] == [{}]
+    assert max(asked) < moment(1500)

@@ -11,7 +11,7 @@ from rules.engine.routing import Routing
 from rules.rehearsal.simulation import Simulator
 from rules.rehearsal.simulation import at as moment
 from tests.unit.rules.builders import Event, paused, resumed, rule_set
-from tests.unit.rules.workload.builders import acts, cluster, holds, placement, workload, workload_rule
+from tests.unit.rules.workload.builders import acts, cluster, copy, holds, member, placement, workload, workload_rule
 from tests.unit.rules.workload.test_cluster_taint import played
 
 SHOWN = [{"key": "reactor/brownout", "value": "", "effect": "NoExecute"}]
@@ -133,3 +133,60 @@ def test_what_a_new_owner_says_again_is_not_newer_than_what_comes_next() -> None
     assert isinstance(said, ClusterTaints)
     assert (said.observed_at, said.health) == (moment(110), Health.UNHEALTHY)
     assert [(one.signal, one.source, one.until) for one in said.looks] == [("brownout", "dim", moment(110))]
+
+
+# --- a silent source of a taint holds up nothing else, and nothing but its word proves a cause ----------------------
+SILENT = look("Unhealthy", 120, 10, stale=60)
+
+
+def test_a_cluster_that_is_bad_by_its_own_health_is_left_though_the_source_of_its_taint_is_silent() -> None:
+    down = [cluster("m1", "Unhealthy", at=at, signal="up", source="probe", since=moment(200)) for at in (200, 260, 400)]
+    assert after(SILENT, *down) == [(260.0, *act) for act in MOVED]
+
+
+def test_a_copy_that_is_bad_leaves_though_the_source_of_the_taint_of_its_cluster_is_silent() -> None:
+    failing = {"cluster": {}, "application": {"decisionConditions": {"tolerationSeconds": 60}}}
+    rules = [brownout(), moves() | {"signals": ["up", "ready"], "failover": failing}]
+    bad = [copy("m1", "Unhealthy", at=at, signal="ready", source="pods", since=moment(200)) for at in (200, 270)]
+    assert after(SILENT, *bad, rules=rules) == [(270.0, *act) for act in MOVED]
+
+
+def test_a_signal_that_is_not_known_any_more_is_no_evidence_beside_one_that_is_bad() -> None:
+    rules = [brownout(signals=["brownout", "alert"]), moves()]
+    alert = [
+        cluster("m1", status, at=at, signal="alert", source="am", since=moment(at), resolved=status == "Unknown")
+        for status, at in (("Unhealthy", 111), ("Unknown", 141))
+    ]
+    assert after(*alert, rules=rules) == []
+
+
+def test_a_rule_that_knows_nothing_moves_nothing_also_where_workloads_take_unknown_for_bad() -> None:
+    rules = [brownout(), moves() | {"treatUnknownAs": "Unhealthy"}]
+    assert after(look("Unknown", 141, 141), rules=rules) == []
+
+
+def test_a_taint_that_was_taken_off_moves_nothing_before_inventory_shows_that() -> None:
+    """Karmada lists it until its watch gets the removal."""
+    listed = member("m1", at=111, taints=[{"key": "reactor/brownout", "effect": "NoExecute", "timeAdded": moment(110)}])
+    assert after(listed, look("Healthy", 300, 150), member("m1", at=302)) == [(300.0, *TAKEN_OFF)]
+
+
+def test_what_another_writer_has_put_on_stays_when_a_rule_takes_off_its_own() -> None:
+    manual = member("m1", at=60, taints=[{"key": "reactor/brownout", "effect": "NoExecute", "timeAdded": moment(50)}])
+    events = sorted([*TAINTED, manual, look("Healthy", 111, 111), look("Healthy", 400, 111)], key=lambda one: one[0])
+    group_store = played(*RULES, *events)
+    list(Simulator(group_store, outcomes=True).until(moment(401)))
+    assert [one.key for one in group_store.groups["nginx", "*"].state.clusters["m1"].taints] == ["reactor/brownout"]
+
+
+def test_a_new_owner_says_again_a_taint_for_silence_whose_word_was_lost() -> None:
+    rules = [brownout(treatUnknownAs="Unhealthy"), moves()]
+    group_store = played(*rules, *TAINTED, look("Healthy", 130, 130, valid_seconds=60, stale=70))
+    list(Simulator(group_store, outcomes=True).until(moment(190)))
+    known = group_store.groups["nginx", "*"]
+    list(Simulator(group_store, outcomes=True).until(moment(310)))
+    lost = [known if one.object == "*" else one for one in group_store.groups.values()]
+    again = GroupStore(Routing.of(rule_set(*rules)), [load_group(dump_group(one)) for one in lost])
+    for decision in again.outstanding(moment(320)):
+        again.apply(decision.emits, moment(320))
+    assert list(again.groups["nginx", "*"].state.clusters["m1"].by_rule) == ["brownout"]
