@@ -73,7 +73,17 @@ def heard(member: Member, name: str, signal: Signal, rule: Rule, reader: Reader 
         member = restarted(member, rule, name, last, signal)
     elif dated and signal.status is Health.UNHEALTHY:
         member = extended(member, rule, signal)
-    return _restart_kept(followed(_looked_at(member, rule, at, said=True), before, rule, name, at))
+    member = _waits_since(_looked_at(member, rule, at, said=True), signal)
+    return _restart_kept(followed(member, before, rule, name, at))
+
+
+def _waits_since(member: Member, signal: Signal) -> Member:
+    """A window that waits since a signal went stale has waited for longer, if a late word of it says Unknown."""
+    window = member.window
+    if signal.status is not Health.UNKNOWN or window is None or window.waiting_since is None:
+        return member
+    since = max(min(window.waiting_since, signal.begun), window.since)
+    return member if since == window.waiting_since else replace(member, window=replace(window, waiting_since=since))
 
 
 def _restart_kept(member: Member) -> Member:

@@ -77,6 +77,18 @@ def test_no_backend_loses_traffic_before_its_toleration_is_over(
     check_never_early(run, history, patience)
 
 
+def test_a_window_waits_since_what_a_late_word_says_and_not_since_the_silence_before_it() -> None:
+    """Found by the property above: traffic left a second early."""
+    history = [
+        Heard("a", "Healthy", 0, 0), Heard("b", "Healthy", 0, 0), Heard("a", "Unhealthy", 0, 0, "y", 6),
+        Heard("a", "Unknown", 5, 7, "y"), Heard("a", "Unhealthy", 7, 7),
+    ]  # fmt: skip
+    patience = Patience(10, 0)
+    run = played(rule_of(patience), history)
+    check_never_early(run, history, patience)
+    assert [(when, dict(weights)) for when, weights in run.moves] == [(12, {"a": 0, "b": 1, "c": 0})]
+
+
 # --- never lost ----------------------------------------------------------------------------------------------------
 
 
