@@ -58,7 +58,10 @@ class AbsentCopies:
             self._wanted.clear()
             asked, self._asked = self._asked, {}
             for target, (kind, key) in asked.items():
-                if await self._is_gone(self._watches[kind], key):
+                gone = await self._is_gone(self._watches[kind], key)
+                if gone is None:
+                    break  # it does not answer: deciders that have to know ask again in a second
+                if gone:
                     await self._say_gone(kind, key, target)
 
     def _meant(self, target: str) -> tuple[ServedKind, ObjectKey] | None:
@@ -76,13 +79,14 @@ class AbsentCopies:
         # Two kinds of one name, in two API groups, make the same target: the one that is not asked may have it.
         return None if served is None or names.count(kind) > 1 else (served, ObjectKey(namespace, name))
 
-    async def _is_gone(self, watch: Reflector, key: ObjectKey) -> bool:
-        """True if the server says that there is none, and its watch has not shown one meanwhile."""
+    async def _is_gone(self, watch: Reflector, key: ObjectKey) -> bool | None:
+        """True if the server says that there is none, and its watch has not shown one meanwhile; None: no answer."""
         try:
             async with asyncio.timeout(ANSWER_SECONDS):
                 await self._api.get(object_path(watch.path, key))
         except ObjectNotFound:
             return key not in watch.objects
-        except (Retryable, Terminal, TimeoutError) as error:  # a decider that has to know asks again in a second
+        except (Retryable, Terminal, TimeoutError) as error:
             log.debug("not known whether it is there", extra={"cluster": self._api.cluster, "reason": str(error)})
+            return False if isinstance(error, Terminal) else None  # we may not read this kind, and may others
         return False

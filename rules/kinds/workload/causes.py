@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache, partial
@@ -118,11 +118,20 @@ def ticked_copy(
 def next_due(
     rule: WorkloadFailover, policy: Policy, cluster: ClusterState, copy: Copy, now: datetime
 ) -> EvictionDue | None:
-    """Give when and why the workload leaves this cluster, by the current state; None: nothing runs against it.
+    """Give when and why the workload leaves this cluster, by the current state; None: nothing runs against it."""
+    return first_due(all_dues(rule, policy, cluster, copy, now), now)
 
-    Of several reasons that are over, one that waits for the word of a rule comes last: its source may be silent.
-    """
-    dues = [*_by_cluster(rule, policy, cluster, now), *_by_application(rule.window, policy, copy)]
+
+def all_dues(
+    rule: WorkloadFailover, policy: Policy, cluster: ClusterState, copy: Copy, now: datetime
+) -> Sequence[EvictionDue]:
+    """Give all that runs against a copy, each by itself."""
+    return [*_by_cluster(rule, policy, cluster, now), *_by_application(rule.window, policy, copy)]
+
+
+def first_due(dues: Iterable[EvictionDue], now: datetime) -> EvictionDue | None:
+    """Give the one by which the workload leaves. Of several that are over, one that waits for the word of a rule comes
+    last: its source may be silent."""
 
     def place(due: EvictionDue) -> tuple[int, datetime]:
         if due.at > now:

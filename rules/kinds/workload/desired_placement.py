@@ -5,14 +5,14 @@ Never evict with nowhere to go, never purge the last healthy copy, never act on 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 
 from bus.messages import Health, Mode, Place
 from rules.core.desired import DesiredState, Evidence, PlannedAction
 from rules.core.reasons import Held
 from rules.kinds.workload import unreachable
-from rules.kinds.workload.causes import next_due, policy_of
+from rules.kinds.workload.causes import all_dues, first_due, policy_of
 from rules.kinds.workload.eviction import next_purge
 from rules.kinds.workload.inventory import clusters_of
 from rules.kinds.workload.lost_moves import unwanted_marks
@@ -51,10 +51,11 @@ def desire(
         return _vanished(group, state, now)
     clusters = clusters_of(shared_group)
     found = {
-        name: next_due(rule, policy, clusters.get(name, UNHEARD), copy, now) for name, copy in state.copies.items()
+        name: all_dues(rule, policy, clusters.get(name, UNHEARD), copy, now) for name, copy in state.copies.items()
     }
-    dues = {name: due for name, due in found.items() if due is not None}
-    return _desired(Inputs(rule, policy, group, state, clusters, now, dues))
+    dues = {name: due for name, some in found.items() if (due := first_due(some, now)) is not None}
+    coming = [due.at for some in found.values() for due in some if due.at > now]
+    return _desired(Inputs(rule, policy, group, state, clusters, now, dues), coming)
 
 
 def _vanished(group: WorkloadGroup, state: WorkloadState, now: datetime) -> DesiredState:
@@ -70,10 +71,11 @@ def _vanished(group: WorkloadGroup, state: WorkloadState, now: datetime) -> Desi
     return DesiredState(held=(Held.WORKLOAD_NOT_FOUND, f"{group.object} is gone{left if begun else ''}"))
 
 
-def _desired(view: Inputs) -> DesiredState:
+def _desired(view: Inputs, coming: Iterable[datetime]) -> DesiredState:
+    """`coming`: the ends of all that runs against a copy, also while something else waits for a look."""
     acts: list[PlannedAction] = []
     holds: list[HoldReason] = []
-    looks = [due.at for due in view.dues.values() if due.at > view.now]
+    looks = [*coming]
     pending = [
         name for name, move in view.state.moves.items() if not move.placed and (move.evicted_at or view.due(name))
     ]

@@ -8,8 +8,9 @@ from typing import Any, cast
 import pytest
 
 from reactor.clients.changes import ObjectKey
-from reactor.clients.kubernetes_port import KubeApi, ObjectNotFound
+from reactor.clients.kubernetes_port import ApiUnavailable, Forbidden, KubeApi, ObjectNotFound
 from reactor.clients.reflector import Reflector
+from reactor.runtime.errors import ReactorError
 from reactor.sources.kubernetes.absent_copies import AbsentCopies
 from reactor.sources.kubernetes.workload_kinds import ServedKind
 from rules.rulefile.sources import WorkloadWatch
@@ -23,11 +24,15 @@ class Empty:
     cluster = "east"
     path = "/apis/apps/v1/deployments"
 
-    def __init__(self) -> None:
+    def __init__(self, *errors: ReactorError) -> None:
+        """`errors`: answers to the first requests."""
         self.objects: dict[ObjectKey, Any] = {}
+        self.asked: list[str] = []
+        self._errors = [*errors]
 
     async def get(self, path: str) -> Any:
-        raise ObjectNotFound(path)
+        self.asked.append(path.rpartition("/")[2])
+        raise self._errors.pop(0) if self._errors else ObjectNotFound(path)
 
 
 async def gone(kinds: tuple[Any, ...], target: str) -> list[str]:
@@ -42,9 +47,15 @@ async def gone(kinds: tuple[Any, ...], target: str) -> list[str]:
     absent = AbsentCopies(source, cast("KubeApi", empty), {DEPLOYMENT: cast("Reflector", empty)}, say_gone)
     running = asyncio.create_task(absent.run())
     absent.ask([target])
-    await asyncio.sleep(0.01)
+    await settled()
     running.cancel()
     return said
+
+
+async def settled() -> None:
+    """Let all tasks go on as far as they can: nothing here waits for anything."""
+    for _ in range(100):
+        await asyncio.sleep(0)
 
 
 async def test_a_copy_that_the_server_does_not_have_is_gone() -> None:
@@ -60,3 +71,22 @@ async def test_a_kind_whose_name_two_api_groups_have_is_not_known_to_be_gone() -
     """The other one may be there, and make the same target."""
     kinds = ("Deployment", {"apiVersion": "example.org/v1", "kind": "Deployment"})
     assert await gone(kinds, "workload/east/shop/Deployment/web") == []
+
+
+@pytest.mark.parametrize(("error", "asked"), [(ApiUnavailable("away"), ["a"]), (Forbidden("no get"), ["a", "b", "c"])])
+async def test_a_server_that_does_not_answer_is_not_asked_for_one_after_the_other(
+    error: ReactorError, asked: list[str]
+) -> None:
+    """A thousand requests that time out would hold up the next ones for minutes."""
+    east, said = Empty(error), list[str]()
+
+    async def say_gone(_: ServedKind, key: ObjectKey, target: str) -> None:
+        said.append(key.name)
+
+    source = WorkloadWatch(name="w", kind="WorkloadWatch", cluster="east", kinds=("Deployment",))
+    absent = AbsentCopies(source, cast("KubeApi", east), {DEPLOYMENT: cast("Reflector", east)}, say_gone)
+    running = asyncio.create_task(absent.run())
+    absent.ask([f"workload/east/shop/Deployment/{name}" for name in "abc"])
+    await settled()
+    assert (east.asked, said) == (asked, asked[1:])
+    running.cancel()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from bus.messages import ClusterTaints, Health
 from rules.engine.group_codec import dump_group, load_group
 from rules.engine.groups import GroupStore
@@ -104,6 +106,13 @@ def test_of_two_rules_with_the_same_taint_one_that_has_seen_its_cause_is_enough(
     assert [one for one in acts([brownout(), other, moves()], *events) if one[1] != "SetTaints"] == [
         (300.0, *act) for act in MOVED
     ]
+
+
+@pytest.mark.parametrize("bad_at", [150.0, 200.0, 333.0])
+def test_a_toleration_ends_in_time_also_while_the_source_of_a_taint_is_silent(bad_at: float) -> None:
+    """Noticed only as a look was asked for again, which is ever less often, it ended ten seconds late."""
+    silent = [look("Unhealthy", 120, 10, stale=60), cluster("m1", "Unhealthy", at=bad_at, signal="up")]
+    assert after(*silent)[:1] == [(bad_at + 30, "Place", {"m2": 2})]
 
 
 # --- whom it asks, and what a rule says again ----------------------------------------------------------------------
